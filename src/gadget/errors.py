@@ -1,0 +1,45 @@
+"""What can go wrong, as a tree.
+
+GadgetError              anything this package raises on purpose
+└── BadInput             the caller can mend it; the command line exits with 2
+    ├── InvalidValue     a value that breaks its own rules (also a ValueError)
+    ├── BadFile          a file that cannot be read as what it should be
+    └── BadOption        options that do not go together or name nothing known
+"""
+
+
+class GadgetError(Exception):
+    """Anything this package raises on purpose."""
+
+
+class BadInput(GadgetError):
+    """Something the caller gave cannot be used; the message says what, where and how to mend it."""
+
+
+class InvalidValue(BadInput, ValueError):
+    """A value breaks its own rules.
+
+    `key` is where, seen from the value that raised; `within` moves it into a larger one.
+    """
+
+    def __init__(self, key: str, problem: str, mend: str) -> None:
+        super().__init__(f"{key} {problem}. {mend}." if key else f"{problem}. {mend}.")
+        self.key = key
+        self.problem = problem
+        self.mend = mend
+
+    def __reduce__(self) -> tuple[type["InvalidValue"], tuple[str, str, str]]:
+        return type(self), (self.key, self.problem, self.mend)
+
+    def within(self, prefix: str) -> "InvalidValue":
+        """The same complaint about the value found at `prefix` of a larger value."""
+        glue = "." if self.key and not self.key.startswith("[") else ""
+        return InvalidValue(f"{prefix}{glue}{self.key}", self.problem, self.mend)
+
+
+class BadFile(BadInput):
+    """A file cannot be read as what it should be."""
+
+
+class BadOption(BadInput):
+    """Options that do not go together, or a name that is not known."""

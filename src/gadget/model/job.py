@@ -1,0 +1,138 @@
+"""A training job, and a job that is under way."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gadget.errors import InvalidValue
+from gadget.model.names import check_name
+from gadget.model.quantity import (
+    MOST_SLOTS,
+    MOST_WORKERS,
+    TOLERANCE,
+    check_at_least_zero,
+    check_positive,
+    check_whole,
+)
+from gadget.model.resources import Resources
+from gadget.model.timing import Timing
+from gadget.model.utility import Utility
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a user asks for: a ring of min … max workers in every slot from its arrival on.
+
+    Its speed is either `rate` (ζ, work per worker-slot) or `timing` (Eq. 1; then it depends on the ring).
+    """
+
+    name: str
+    resources: Resources
+    """l: what each worker takes."""
+    max_workers: int
+    """N: the largest ring."""
+    utility: Utility
+    """μ: what its work is worth."""
+    bandwidth_gbps: float
+    """b: reserved on every link that a ring edge crosses."""
+    rate: float | None = None
+    timing: Timing | None = None
+    min_workers: int = 1
+    """A ring has 0 workers or at least this many."""
+    arrival: int = 0
+    """The first slot in which it may run."""
+    budget: Resources | None = None
+    """F: what it may take over its life, in resource × slots; a resource not named has no limit."""
+
+    def __post_init__(self) -> None:
+        check_name("name", self.name)
+        check_whole("arrival", self.arrival, 0, MOST_SLOTS)
+        check_whole("workers.max", self.max_workers, 1, MOST_WORKERS)
+        check_whole("workers.min", self.min_workers, 1, MOST_WORKERS)
+        if self.min_workers > self.max_workers:
+            raise InvalidValue(
+                "workers.min",
+                f"is {self.min_workers}, above workers.max = {self.max_workers}",
+                "Lower min or raise max",
+            )
+        if not any(self.resources.values()):
+            raise InvalidValue(
+                "resources", "takes nothing", "Name at least one resource with an amount above 0"
+            )
+        check_at_least_zero("bandwidth_gbps", self.bandwidth_gbps)
+        if self.timing is None:
+            if self.rate is None:
+                raise InvalidValue("rate", "is missing", "Give rate, or timing instead")
+            check_positive("rate", self.rate)
+        elif self.rate is not None:
+            raise InvalidValue("rate", "is given beside timing", "Keep one of the two")
+        elif self.timing.gradient_mb and not self.bandwidth_gbps and self.max_workers > 1:
+            raise InvalidValue(
+                "bandwidth_gbps", "is 0, so a ring with timing would never finish an iteration", "Raise it"
+            )
+
+    @property
+    def worker_slots(self) -> float:
+        """min_r F^r / l^r: worker-slots that the budget pays for; infinite without a budget."""
+        if self.budget is None:
+            return math.inf
+        return min(
+            (self.budget[name] / amount for name, amount in self.resources.items() if amount and name in self.budget),
+            default=math.inf,
+        )
+
+    def work_in_slot(self, workers: Any, slot_seconds: float) -> Floats:
+        """Work that rings of the given sizes do in one slot (0 workers do none)."""
+        sizes = np.asarray(workers, dtype=np.float64)
+        if self.timing is None:
+            return sizes * self.rate
+        return sizes * self.timing.iterations(np.maximum(sizes, 1), self.bandwidth_gbps, slot_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveJob:
+    """A job that has arrived, with what it has been served so far."""
+
+    job: Job
+    served: float = 0
+    """z: worker-slots so far."""
+    work_done: float | None = None
+    """Work so far; when not known it follows from `served`, see `work`."""
+
+    def __post_init__(self) -> None:
+        check_at_least_zero("served", self.served)
+        if self.work_done is not None:
+            check_at_least_zero("work_done", self.work_done)
+
+    @property
+    def worker_slots_left(self) -> float:
+        """Whole worker-slots that the budget still pays for, (11); infinite without a budget."""
+        whole = self.job.worker_slots
+        return whole if math.isinf(whole) else max(0, math.floor(whole * (1 + TOLERANCE / 2) - self.served))
+
+    @property
+    def largest_ring(self) -> int:
+        """Workers that (2) and (11) admit now; 0 when that is below `min_workers`."""
+        most = int(min(self.job.max_workers, self.worker_slots_left))
+        return most if most >= self.job.min_workers else 0
+
+    def work(self, slot_seconds: float) -> float:
+        """Work done so far.
+
+        Where the file does not say (`work_done`) it is ζ·z; with timing, ζ of the largest ring, so
+        that no worker-slot is credited with more than any ring can have done.
+        """
+        if self.work_done is not None:
+            return self.work_done
+        job = self.job
+        return self.served * float(job.work_in_slot(job.max_workers, slot_seconds)) / job.max_workers
+
+    def gains(self, workers: Any, slot_seconds: float) -> Floats:
+        """π_{iκ} in (12): the true utility that rings of the given sizes add in one slot."""
+        done = self.work(slot_seconds)
+        return self.job.utility.gain(done, done + self.job.work_in_slot(workers, slot_seconds))

@@ -1,0 +1,59 @@
+"""Amounts of resources by name: what a server offers, a worker takes, a budget allows."""
+
+from collections.abc import ItemsView, Iterator, Mapping
+from typing import Self
+
+from gadget.model.names import check_name
+from gadget.model.quantity import check_at_least_zero
+
+
+class Resources(Mapping[str, float]):
+    """An immutable, hashable mapping from resource name to an amount ≥ 0.
+
+    >>> Resources({"gpu": 8, "memory_gib": 512})["gpu"]
+    8
+    """
+
+    __slots__ = ("_amounts", "_hash")
+
+    _amounts: dict[str, float]
+    _hash: int
+
+    def __new__(cls, amounts: Mapping[str, float]) -> Self:
+        for name, amount in amounts.items():
+            check_name("a resource name", name)
+            check_at_least_zero(name, amount)
+        made = super().__new__(cls)
+        object.__setattr__(made, "_amounts", dict(amounts))
+        object.__setattr__(made, "_hash", hash(frozenset(amounts.items())))
+        return made
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Resources cannot be changed (tried to set {name})")
+
+    def __getitem__(self, name: str) -> float:
+        return self._amounts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._amounts)
+
+    def __len__(self) -> int:
+        return len(self._amounts)
+
+    def items(self) -> ItemsView[str, float]:
+        """Pairs of name and amount, in the order given."""
+        return self._amounts.items()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Resources):
+            return self._amounts == other._amounts
+        return self._amounts == other
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Resources({self._amounts!r})"
+
+    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, float]]]:
+        return type(self), (self._amounts,)

@@ -1,0 +1,296 @@
+"""What work is worth: the utilities μ of Sec. IV, and the least concave majorant of those that bend the wrong way."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gadget.errors import InvalidValue
+from gadget.model.quantity import check_at_least_zero, check_number, check_positive
+
+Floats = NDArray[np.float64]
+
+
+class Utility(ABC):
+    """μ(work), for work ≥ 0. Immutable; knows its own shape."""
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def value(self, work: ArrayLike) -> Floats:
+        """μ at each amount of work."""
+
+    @abstractmethod
+    def gain(self, start: float, end: ArrayLike) -> Floats:
+        """μ(end) − μ(start), exact where subtracting the two values would cancel."""
+
+    @property
+    def greatest_curvature(self) -> float:
+        """The supremum of μ″ over all work ≥ 0 (infinite at a kink upwards)."""
+        return 0.0
+
+    @property
+    def least_slope(self) -> float:
+        """The infimum of μ′ over all work ≥ 0."""
+        return 0.0
+
+    @property
+    def concave(self) -> bool:
+        """True when μ is concave on all work ≥ 0."""
+        return self.greatest_curvature <= 0
+
+    @property
+    def non_decreasing(self) -> bool:
+        """True when more work is never worth less."""
+        return self.least_slope >= 0
+
+    @property
+    def admits_guarantee(self) -> bool:
+        """True when Thm 6 holds for it: concave and non-decreasing."""
+        return self.concave and self.non_decreasing
+
+
+@dataclass(frozen=True, slots=True)
+class Sqrt(Utility):
+    """scale·√work, the usual convergence of SGD (Sec. IV, excessive-training avoidance)."""
+
+    scale: float = 1
+    kind: ClassVar[str] = "sqrt"
+
+    def __post_init__(self) -> None:
+        check_at_least_zero("scale", self.scale)
+
+    def value(self, work: ArrayLike) -> Floats:
+        """μ at each amount of work."""
+        return self.scale * np.sqrt(_array(work))
+
+    def gain(self, start: float, end: ArrayLike) -> Floats:
+        """μ(end) − μ(start) as (end − start)/(√end + √start)."""
+        ends = _array(end)
+        roots = np.sqrt(ends) + math.sqrt(start)
+        return self.scale * np.divide(ends - start, roots, out=np.zeros_like(ends), where=roots > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Log(Utility):
+    """scale·log(1 + work), proportional fairness (Sec. IV); log(0) is settled as log1p."""
+
+    scale: float = 1
+    kind: ClassVar[str] = "log"
+
+    def __post_init__(self) -> None:
+        check_at_least_zero("scale", self.scale)
+
+    def value(self, work: ArrayLike) -> Floats:
+        """μ at each amount of work."""
+        return self.scale * np.log1p(_array(work))
+
+    def gain(self, start: float, end: ArrayLike) -> Floats:
+        """μ(end) − μ(start) as log1p((end − start)/(1 + start))."""
+        return self.scale * np.log1p((_array(end) - start) / (1 + start))
+
+
+@dataclass(frozen=True, slots=True)
+class Linear(Utility):
+    """scale·work."""
+
+    scale: float = 1
+    kind: ClassVar[str] = "linear"
+
+    def __post_init__(self) -> None:
+        check_at_least_zero("scale", self.scale)
+
+    @property
+    def least_slope(self) -> float:
+        """The slope, which is the same everywhere."""
+        return self.scale
+
+    def value(self, work: ArrayLike) -> Floats:
+        """μ at each amount of work."""
+        return self.scale * _array(work)
+
+    def gain(self, start: float, end: ArrayLike) -> Floats:
+        """μ(end) − μ(start)."""
+        return self.scale * (_array(end) - start)
+
+
+@dataclass(frozen=True, slots=True)
+class Sigmoid(Utility):
+    """priority / (1 + exp(−sensitivity·(work − target))), the utility of Sec. VI."""
+
+    priority: float
+    sensitivity: float
+    target: float
+    kind: ClassVar[str] = "sigmoid"
+
+    def __post_init__(self) -> None:
+        check_at_least_zero("priority", self.priority)
+        check_positive("sensitivity", self.sensitivity)
+        check_at_least_zero("target", self.target)
+
+    @property
+    def greatest_curvature(self) -> float:
+        """Convex below the target, most so where σ″ peaks, at −log(2 + √3), if work can be that small."""
+        peak = max(-math.log(2 + math.sqrt(3)), float(self._exponent(0.0)))
+        rising = float(_logistic(np.float64(peak)))
+        return self.priority * self.sensitivity**2 * rising * (1 - rising) * (1 - 2 * rising)
+
+    def value(self, work: ArrayLike) -> Floats:
+        """μ at each amount of work; exact at both ends, without overflow."""
+        return self.priority * _logistic(self._exponent(work))
+
+    def gain(self, start: float, end: ArrayLike) -> Floats:
+        """μ(end) − μ(start) as σ(b)·σ(−a)·(1 − e^(a−b)), which neither cancels nor overflows."""
+        a = self._exponent(start)
+        b = self._exponent(end)
+        with np.errstate(over="ignore", under="ignore"):
+            forward = _logistic(b) * _logistic(-a) * -np.expm1(np.minimum(a - b, 0))
+            backward = _logistic(a) * _logistic(-b) * -np.expm1(np.minimum(b - a, 0))
+        return self.priority * (forward - backward)
+
+    def _exponent(self, work: ArrayLike) -> Floats:
+        return self.sensitivity * (_array(work) - self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Energy(Utility):
+    """Progress less what its energy costs: progress(work) − weight·c(energy_per_work·work).
+
+    c(e) = quadratic·e² + linear·e. Weight 0 is pure progress; without progress it is the paper's
+    literal μ = −c, for which doing nothing is best.
+    """
+
+    progress: Utility | None = None
+    weight: float = 1
+    energy_per_work: float = 1
+    quadratic: float = 1
+    linear: float = 0
+    kind: ClassVar[str] = "energy"
+
+    def __post_init__(self) -> None:
+        for key in ("weight", "energy_per_work", "quadratic", "linear"):
+            check_at_least_zero(key, getattr(self, key))
+        if isinstance(self.progress, Energy):
+            raise InvalidValue("progress", "is itself of kind energy", "Choose another kind for progress")
+
+    @property
+    def greatest_curvature(self) -> float:
+        """A convex cost bends the whole down; it can even make a convex progress concave."""
+        progress = self.progress.greatest_curvature if self.progress is not None else 0.0
+        return progress - 2 * self.weight * self.quadratic * self.energy_per_work**2
+
+    @property
+    def least_slope(self) -> float:
+        """Unbounded below as soon as the quadratic term counts."""
+        if self.weight * self.energy_per_work * self.quadratic > 0:
+            return -math.inf
+        progress = self.progress.least_slope if self.progress is not None else 0.0
+        return progress - self.weight * self.energy_per_work * self.linear
+
+    def value(self, work: ArrayLike) -> Floats:
+        """μ at each amount of work."""
+        return self.gain(0.0, work) + (self.progress.value(0.0) if self.progress is not None else 0.0)
+
+    def gain(self, start: float, end: ArrayLike) -> Floats:
+        """μ(end) − μ(start); e²−f² as (e−f)(e+f)."""
+        ends = _array(end)
+        more = self.energy_per_work * (ends - start)
+        cost = more * (self.quadratic * self.energy_per_work * (ends + start) + self.linear)
+        progress = self.progress.gain(start, ends) if self.progress is not None else np.zeros_like(ends)
+        return progress - self.weight * cost
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Utility):
+    """Straight lines between given points (work, value); flat before the first and after the last."""
+
+    points: tuple[tuple[float, float], ...]
+    kind: ClassVar[str] = "table"
+    _work: Floats = field(init=False, repr=False, compare=False)
+    _values: Floats = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise InvalidValue("points", "is empty", "Give at least one [work, value]")
+        for place, (work, value) in enumerate(self.points):
+            check_at_least_zero(f"points[{place}][0]", work)
+            check_number(f"points[{place}][1]", value)
+            if place and work <= self.points[place - 1][0]:
+                raise InvalidValue(f"points[{place}][0]", f"is {work:g}, not above the work of the point before",
+                                   "List points by rising work")
+        object.__setattr__(self, "_work", np.array([work for work, _ in self.points], dtype=np.float64))
+        object.__setattr__(self, "_values", np.array([value for _, value in self.points], dtype=np.float64))
+
+    @property
+    def greatest_curvature(self) -> float:
+        """Infinite where a slope rises, the flat ends included."""
+        return math.inf if np.any(np.diff(self._slopes()) > 0) else 0.0
+
+    @property
+    def least_slope(self) -> float:
+        """The lowest slope, the flat ends included."""
+        return float(self._slopes().min())
+
+    def value(self, work: ArrayLike) -> Floats:
+        """μ at each amount of work."""
+        return np.asarray(np.interp(_array(work), self._work, self._values))
+
+    def gain(self, start: float, end: ArrayLike) -> Floats:
+        """μ(end) − μ(start)."""
+        return self.value(end) - self.value(start)
+
+    def _slopes(self) -> Floats:
+        inner = np.diff(self._values) / np.diff(self._work)
+        before = [0.0] if self._work[0] > 0 else []
+        return np.concatenate([before, inner, [0.0]])
+
+
+def find_majorant(values: ArrayLike, upto: int | None = None) -> Floats:
+    """The least concave sequence ≥ `values` (at evenly spaced points), for the points 0 … upto.
+
+    Equal to `values` at both ends. Walks the upper hull from the left: the next corner is the point
+    seen at the steepest angle, the farthest of them on a tie.
+    """
+    heights = _array(values)
+    last = len(heights) - 1
+    stop = last if upto is None else min(upto, last)
+    hull = heights.copy()
+    corner = 0
+    while corner < stop:
+        slopes = (heights[corner + 1 :] - heights[corner]) / np.arange(1, last - corner + 1)
+        ahead = last - corner - 1 - int(np.argmax(slopes[::-1]))
+        span = np.arange(ahead + 2)
+        # Never below the values themselves, whatever rounding does to the straight line.
+        line = np.maximum(heights[corner] + slopes[ahead] * span, heights[corner : corner + ahead + 2])
+        line[-1] = heights[corner + ahead + 1]
+        hull[corner : corner + ahead + 2] = line
+        corner += ahead + 1
+    return hull[: stop + 1]
+
+
+def majorant_gains(utility: Utility, start: float, rate: float, reachable: int, upto: int) -> Floats:
+    """Gains of 0 … upto worker-slots on the least concave majorant of μ from `start` on.
+
+    The majorant is taken over the points that worker-slots can reach: start, start + rate, …,
+    start + reachable·rate. For a concave μ these are its own gains.
+    """
+    upto = min(upto, reachable)
+    if utility.concave:
+        return utility.gain(start, start + rate * np.arange(upto + 1))
+    return find_majorant(utility.gain(start, start + rate * np.arange(reachable + 1)), upto)
+
+
+def _array(numbers: ArrayLike) -> Floats:
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def _logistic(exponent: Floats) -> Floats:
+    # 1/(1+e^−x) from e^−|x|, which cannot overflow; underflow to 0 is the right answer.
+    with np.errstate(under="ignore"):
+        small = np.exp(-np.abs(exponent))
+    return np.where(exponent >= 0, 1.0, small) / (1.0 + small)
