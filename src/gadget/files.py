@@ -20,7 +20,9 @@ def read_bytes(path: Path) -> bytes:
     except IsADirectoryError:
         raise BadFile(f"{path}: is a directory, not a file. Name a file in it.") from None
     except OSError as error:
-        raise BadFile(f"{path}: cannot be read ({error.strerror}). Correct the path or its permissions.") from None
+        raise BadFile(
+            f"{path}: cannot be read ({error.strerror}). Correct the path or its permissions."
+        ) from None
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -53,8 +53,12 @@ def build_fat_tree(
     if k % 2:
         raise InvalidValue("k", f"is {k}, an odd number", "Give an even number")
     half = range(k // 2)
-    links = [Link((f"pod{p}-edge{e}", f"pod{p}-agg{a}"), fabric_gbps) for p in range(k) for e in half for a in half]
-    links += [Link((f"pod{p}-agg{a}", f"core{a}-{c}"), fabric_gbps) for p in range(k) for a in half for c in half]
+    links = [
+        Link((f"pod{p}-edge{e}", f"pod{p}-agg{a}"), fabric_gbps) for p in range(k) for e in half for a in half
+    ]
+    links += [
+        Link((f"pod{p}-agg{a}", f"core{a}-{c}"), fabric_gbps) for p in range(k) for a in half for c in half
+    ]
     hosts = [(f"s{p}-{e}-{h}", f"pod{p}-edge{e}") for p in range(k) for e in half for h in half]
     links += [Link(ends, server_gbps) for ends in hosts]
     switches = [f"pod{p}-{tier}{n}" for p in range(k) for tier in ("edge", "agg") for n in half]
@@ -78,7 +82,9 @@ def build_leaf_spine(
     check_whole("leaves × (spines + servers per leaf)", leaves * (spines + servers_per_leaf), 1, MOST_NODES)
     hosts = [(f"s{leaf}-{n}", f"leaf{leaf}") for leaf in range(leaves) for n in range(servers_per_leaf)]
     links = [Link(ends, server_gbps) for ends in hosts]
-    links += [Link((f"leaf{leaf}", f"spine{s}"), uplink_gbps) for leaf in range(leaves) for s in range(spines)]
+    links += [
+        Link((f"leaf{leaf}", f"spine{s}"), uplink_gbps) for leaf in range(leaves) for s in range(spines)
+    ]
     switches = (*(f"leaf{leaf}" for leaf in range(leaves)), *(f"spine{s}" for s in range(spines)))
     return Cluster(tuple(Server(name, resources) for name, _ in hosts), switches, tuple(links))
 

@@ -126,8 +126,11 @@ class Cluster:
         """
         gone = set(names)
         if unknown := sorted(gone - self.server_by_name.keys()):
-            raise InvalidValue("", f"no server is named {unknown[0]!r}{nearest_hint(unknown[0], self.server_by_name)}",
-                               "Name servers of this cluster")
+            raise InvalidValue(
+                "",
+                f"no server is named {unknown[0]!r}{nearest_hint(unknown[0], self.server_by_name)}",
+                "Name servers of this cluster",
+            )
         kept = {name for name in gone if forwarding and len(self.neighbours[name]) > 1}
         lost = gone - kept
         return Cluster(
@@ -141,4 +144,3 @@ def _claim(seen: dict[str, str], name: str, key: str) -> None:
     if name in seen:
         raise InvalidValue(key, f"is {name!r}, a name that {seen[name]} has already", "Rename one of them")
     seen[name] = key
-

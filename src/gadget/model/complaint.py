@@ -1,74 +1,79 @@
 """From a failed check to one message: file, line, key path, what is wrong, how to mend it."""
 
-from collections.abc import Iterable
+import json
+import re
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import ErrorDetails
-
 from gadget.errors import BadFile, InvalidValue
+from gadget.model.documents import build_schema
 from gadget.model.names import nearest_hint
 from gadget.model.yaml_text import KeyPath, YamlError, parse_yaml
 
-_TYPE_WORDS = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "string_type": "text",
-    "dict_type": "a mapping of keys to values",
-    "list_type": "a list",
-    "enum": "one of the known words",
-    "too_short": "longer",
-    "too_long": "shorter",
+# What msgspec says of a document: "… - at `$.jobs[3].workers.min`"; at the top level it says no place.
+_PLACE = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<keys>.*)`)?", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_ELIDED = "…"
+_WORDS = {
+    "array": "list",
+    "object": "mapping of keys to values",
+    "str": "text",
+    "int": "whole number",
+    "float": "number",
+    "null": "null",
+    "bool": "true or false",
 }
 
 
-def complain_of_value(path: Path, text: str, error: InvalidValue) -> BadFile:
+def complain_of_value(path: Path, content: bytes, error: InvalidValue) -> BadFile:
     """A value of the file breaks its own rules."""
-    return _complaint(path, text, split_key(error.key), f"{error.key} {error.problem}", error.mend)
+    return _complaint(path, content, _split(error.key), f"{error.key} {error.problem}", error.mend)
 
 
-def complain_of_shape(path: Path, text: str, schema: dict[str, Any], detail: ErrorDetails) -> BadFile:
-    """The file does not have the shape of its document: a type, a key or a range is off."""
-    keys, here = _resolve(schema, detail["loc"])
-    shown = join_key(keys) or "the document"
-    context = detail.get("ctx", {})
-    given = detail["input"]
-    match detail["type"]:
-        case "missing":
-            problem, mend = f"{shown} is missing", "Add it"
-        case "extra_forbidden":
-            known = list(here.get("properties", {}))
-            hint = nearest_hint(str(keys[-1]), known)
-            problem, mend = f"{shown} is not a known key{hint}", f"Known here: {', '.join(known)}"
-        case "union_tag_not_found":
-            problem, mend = f"{shown}.kind is missing", f"Choose one of {_kinds(here)}"
-        case "union_tag_invalid":
-            hint = nearest_hint(str(context["tag"]), _kinds(here).split(", "))
-            problem, mend = f"{shown}.kind is {context['tag']!r}{hint}", f"Choose one of {_kinds(here)}"
-        case "literal_error" if keys == ["version"]:
-            problem, mend = f"version is {_show(given)}", "This release reads version 1"
-        case "finite_number":
-            problem, mend = f"{shown} is {given}, not a finite number", "Give a finite number"
-        case kind if kind in _TYPE_WORDS:
-            problem, mend = f"{shown} is {_show(given)}", f"It should be {_TYPE_WORDS[kind]}"
-        case _:
-            problem, mend = f"{shown} is {_show(given)}", detail["msg"].replace("Input should", "It should")
-    return _complaint(path, text, tuple(keys), problem, mend)
+def complain_of_shape(path: Path, content: bytes, kind: str, raw: Any, said: str) -> BadFile:
+    """The file does not have the shape of its kind: a key, a type or a range is off."""
+    found = _PLACE.fullmatch(said)
+    problem, keys = (found["problem"], _split(found["keys"] or "")) if found else (said, ())
+    keys = _name_elided(keys, raw)
+    around = _schema_at(build_schema(kind), keys, raw)
+    shown = _join(keys) or "the document"
+    if missing := _MISSING.fullmatch(problem):
+        keys = (*keys, missing[1])
+        return _complaint(path, content, keys, f"{_join(keys)} is missing", _mend_missing(kind, keys, around))
+    if unknown := _UNKNOWN.fullmatch(problem):
+        keys = (*keys, unknown[1])
+        known = list(around.get("properties", {}))
+        hint = nearest_hint(unknown[1], known)
+        return _complaint(
+            path, content, keys, f"{_join(keys)} is not a known key{hint}", f"Known here: {', '.join(known)}"
+        )
+    given = _value_at(raw, keys)
+    if keys == ("version",):
+        return _complaint(path, content, keys, f"version is {_show(given)}", "This release reads version 1")
+    if problem.startswith("Invalid"):
+        allowed = list(map(str, around.get("enum", []))) or _kinds(
+            _schema_at(build_schema(kind), keys[:-1], None)
+        )
+        hint = nearest_hint(str(given), allowed)
+        return _complaint(
+            path, content, keys, f"{shown} is {_show(given)}{hint}", f"Choose one of {', '.join(allowed)}"
+        )
+    wanted = re.sub(r"`(\w+)`", lambda word: _WORDS.get(word[1], word[1]), problem)
+    wanted = (
+        re.sub(r", got .*|\.0$", "", wanted)
+        .removeprefix("Expected ")
+        .replace("Number out of range", "smaller")
+    )
+    return _complaint(path, content, keys, f"{shown} is {_show(given)}", f"It should be: {wanted}")
 
 
-def _complaint(path: Path, text: str, keys: KeyPath, problem: str, mend: str) -> BadFile:
-    place = find_line(text, keys)
-    where = f"{path}:{place}" if place else f"{path}"
-    return BadFile(f"{where}: {problem}. {mend.rstrip('.')}.")
-
-
-def find_line(text: str, keys: KeyPath) -> int | None:
+def find_line(content: bytes, keys: KeyPath) -> int | None:
     """The line of a key, or of the nearest key around it. JSON is YAML enough for this."""
     lines: dict[KeyPath, int] = {}
     try:
-        parse_yaml(text, lines)
-    except YamlError:
+        parse_yaml(content.decode(), lines)
+    except (YamlError, UnicodeDecodeError):
         return None
     for length in range(len(keys), 0, -1):
         if line := lines.get(keys[:length]):
@@ -76,52 +81,84 @@ def find_line(text: str, keys: KeyPath) -> int | None:
     return None
 
 
-def join_key(keys: Iterable[str | int]) -> str:
+def _complaint(path: Path, content: bytes, keys: KeyPath, problem: str, mend: str) -> BadFile:
+    line = find_line(content, keys)
+    where = f"{path}:{line}" if line else f"{path}"
+    return BadFile(f"{where}: {problem}. {mend}.")
+
+
+def _mend_missing(kind: str, keys: KeyPath, around: dict[str, Any]) -> str:
+    if kinds := _kinds(around):
+        return f"Choose one of {', '.join(kinds)}"
+    if kind == "snapshot" and keys == ("slot",):
+        return "Add it; a file without it is a scenario, and `--slot N` takes slot N of one"
+    return "Add it"
+
+
+def _join(keys: KeyPath) -> str:
     """('jobs', 3, 'workers', 'min') as jobs[3].workers.min."""
-    joined = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
-    return joined.removeprefix(".")
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
 
 
-def split_key(key: str) -> KeyPath:
+def _split(key: str) -> KeyPath:
     """jobs[3].workers.min as ('jobs', 3, 'workers', 'min')."""
-    parts = key.replace("[", ".[").split(".")
-    return tuple(int(part[1:-1]) if part[:1] == "[" and part[1:-1].isdigit() else part for part in parts if part)
+    parts = key.replace("[...]", f".{_ELIDED}").replace("[", ".[").split(".")
+    return tuple(int(part[1:-1]) if re.fullmatch(r"\[\d+\]", part) else part for part in parts if part)
+
+
+def _name_elided(keys: KeyPath, raw: Any) -> KeyPath:
+    """msgspec does not tell a key of free choice, a resource: it is the first whose amount is none."""
+    if not keys or keys[-1] != _ELIDED:
+        return keys
+    amounts = _value_at(raw, keys[:-1])
+    odd = [name for name, amount in amounts.items() if not _is_amount(amount)]
+    return (*keys[:-1], *odd[:1])
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 1e300
+
+
+def _value_at(raw: Any, keys: KeyPath) -> Any:
+    for key in keys:
+        try:
+            raw = raw[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return raw
 
 
 def _show(given: Any) -> str:
-    text = repr(given)
+    text = json.dumps(given, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _kinds(schema: dict[str, Any]) -> str:
-    return ", ".join(schema.get("discriminator", {}).get("mapping", {}))
+def _kinds(schema: dict[str, Any]) -> list[str]:
+    return list(schema.get("discriminator", {}).get("mapping", {}))
 
 
-def _resolve(schema: dict[str, Any], loc: tuple[int | str, ...]) -> tuple[list[str | int], dict[str, Any]]:
-    """Follow pydantic's location into the schema.
+def _schema_at(schema: dict[str, Any], keys: KeyPath, raw: Any) -> dict[str, Any]:
+    """The part of the schema that speaks of the value at `keys`, as far as it can be followed.
 
-    Gives the key path of the file (pydantic puts a union's tag into the location) and the innermost
-    schema that was reached: the one around the last key, when that key is unknown.
+    `raw`, the document, tells which of several kinds a value is.
     """
-    keys: list[str | int] = []
-    here = schema
-    for step in loc:
-        here = _follow(schema, here)
-        if (branch := here.get("discriminator", {}).get("mapping", {}).get(step)) is not None:
-            here = {"$ref": branch}
-            continue
-        keys.append(step)
-        if isinstance(step, int):
-            here = here.get("items", {})
-        elif step in here.get("properties", {}):
-            here = here["properties"][step]
+    here = _follow(schema, schema, raw)
+    for key in keys:
+        raw = _value_at(raw, (key,))
+        if isinstance(key, int):
+            here = here.get("items") or (here.get("prefixItems") or [{}])[0]
         else:
-            extra = here.get("additionalProperties")
-            here = extra if isinstance(extra, dict) else here
-    return keys, _follow(schema, here)
-
-
-def _follow(schema: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
-    while "$ref" in here:
-        here = schema["$defs"][here["$ref"].rsplit("/", 1)[1]]
+            here = here.get("properties", {}).get(key, {})
+        here = _follow(schema, here, raw)
     return here
+
+
+def _follow(schema: dict[str, Any], here: dict[str, Any], raw: Any) -> dict[str, Any]:
+    while True:
+        kind = raw.get("kind") if isinstance(raw, dict) else None
+        branch = here.get("$ref") or (
+            here.get("discriminator", {}).get("mapping", {}).get(kind) if isinstance(kind, str) else None
+        )
+        if branch is None:
+            return here
+        here = schema["$defs"][branch.rsplit("/", 1)[1]]

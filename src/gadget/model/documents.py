@@ -1,238 +1,218 @@
 """The shapes of our files, key by key: what is written here is what `gadget schema` prints.
 
 Numbers carry their ranges for the schema's readers; the values in this package check them again, because
-values are made in Python too.
+values are made in Python too. Amounts are checked there alone, where a complaint can name the resource.
 """
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-# pydantic reads only this TypedDict before Python 3.12.
-from typing_extensions import NotRequired, TypedDict
-
-from gadget.model.decision import Status
 from gadget.model.quantity import LARGEST, MOST_SLOTS, MOST_WORKERS
+from gadget.model.snapshot import DEFAULT_SLOT_SECONDS
 
 VERSION = 1
 
-_STRICT = ConfigDict(extra="forbid", strict=True)
+Name = Annotated[str, Meta(min_length=1)]
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+AtLeastZero = Annotated[float, Meta(ge=0, le=LARGEST)]
+# Any float that is one: the bounds keep out NaN and the infinities.
+Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
+Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
+Workers = Annotated[int, Meta(ge=1, le=MOST_WORKERS)]
+Slot = Annotated[int, Meta(ge=0, le=MOST_SLOTS)]
+Slots = Annotated[int, Meta(ge=1, le=MOST_SLOTS)]
+Amounts = Annotated[dict[str, Finite], Meta(description="amount by resource name, each 0 or more")]
+Point = Annotated[tuple[AtLeastZero, Number], Meta(description="[work, value]")]
 
-Name = Annotated[str, Field(min_length=1)]
-Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
-AtLeastZero = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
-Workers = Annotated[int, Field(ge=1, le=MOST_WORKERS)]
-Slot = Annotated[int, Field(ge=0, le=MOST_SLOTS)]
-Slots = Annotated[int, Field(ge=1, le=MOST_SLOTS)]
-Amounts = dict[Name, AtLeastZero]
+
+class _Document(Struct, forbid_unknown_fields=True, frozen=True, gc=False):
+    """Common to all: unknown keys are errors."""
 
 
-class ServerDoc(TypedDict):
+class ServerDoc(_Document, frozen=True):
     """A server and what it offers."""
 
-    __pydantic_config__ = _STRICT
     name: Name
     resources: Amounts
 
 
-class LinkDoc(TypedDict):
+class LinkDoc(_Document, frozen=True):
     """A full-duplex link; the capacity holds in each direction on its own."""
 
-    __pydantic_config__ = _STRICT
-    ends: Annotated[list[Name], Field(min_length=2, max_length=2)]
+    ends: tuple[Name, Name]
     gbps: AtLeastZero
 
 
-class ClusterDoc(TypedDict):
+class ClusterDoc(_Document, frozen=True):
     """Servers and switches joined by links into one connected graph."""
 
-    __pydantic_config__ = _STRICT
-    servers: Annotated[list[ServerDoc], Field(min_length=1)]
-    switches: NotRequired[list[Name]]
-    links: NotRequired[list[LinkDoc]]
+    servers: Annotated[list[ServerDoc], Meta(min_length=1)]
+    switches: list[Name] = []
+    links: list[LinkDoc] = []
 
 
-class WorkersDoc(TypedDict):
+class WorkersDoc(_Document, frozen=True):
     """Ring size: 0 when the job waits, else min … max."""
 
-    __pydantic_config__ = _STRICT
-    min: NotRequired[Workers]
     max: Workers
+    min: Workers = 1
 
 
-class TimingDoc(TypedDict):
+class TimingDoc(_Document, frozen=True):
     """d, G, t_f, M, t_b, γ of Eq. (1)."""
 
-    __pydantic_config__ = _STRICT
     gradient_mb: AtLeastZero
     reduce_gbps: Positive
     forward_ms_per_sample: AtLeastZero
     batch: AtLeastZero
     backward_ms: AtLeastZero
-    overhead_ms: NotRequired[AtLeastZero]
+    overhead_ms: AtLeastZero = 0
 
 
-class SqrtDoc(TypedDict):
+class _UtilityDoc(_Document, tag_field="kind", frozen=True):
+    """The kind tells which of the utilities it is."""
+
+
+class SqrtDoc(_UtilityDoc, tag="sqrt", frozen=True):
     """scale·√work."""
 
-    __pydantic_config__ = _STRICT
-    kind: Literal["sqrt"]
-    scale: NotRequired[AtLeastZero]
+    scale: AtLeastZero = 1
 
 
-class LogDoc(TypedDict):
+class LogDoc(_UtilityDoc, tag="log", frozen=True):
     """scale·log(1 + work)."""
 
-    __pydantic_config__ = _STRICT
-    kind: Literal["log"]
-    scale: NotRequired[AtLeastZero]
+    scale: AtLeastZero = 1
 
 
-class LinearDoc(TypedDict):
+class LinearDoc(_UtilityDoc, tag="linear", frozen=True):
     """scale·work."""
 
-    __pydantic_config__ = _STRICT
-    kind: Literal["linear"]
-    scale: NotRequired[AtLeastZero]
+    scale: AtLeastZero = 1
 
 
-class SigmoidDoc(TypedDict):
+class SigmoidDoc(_UtilityDoc, tag="sigmoid", frozen=True):
     """priority / (1 + exp(−sensitivity·(work − target)))."""
 
-    __pydantic_config__ = _STRICT
-    kind: Literal["sigmoid"]
     priority: AtLeastZero
     sensitivity: Positive
     target: AtLeastZero
 
 
-class TableDoc(TypedDict):
+class TableDoc(_UtilityDoc, tag="table", frozen=True):
     """Straight lines between points, flat outside them; work rises from point to point."""
 
-    __pydantic_config__ = _STRICT
-    kind: Literal["table"]
-    points: Annotated[
-        list[Annotated[list[Number], Field(min_length=2, max_length=2)]], Field(min_length=1)
-    ]
+    points: Annotated[list[Point], Meta(min_length=1)]
 
 
-ProgressDoc = Annotated[SqrtDoc | LogDoc | LinearDoc | SigmoidDoc | TableDoc, Field(discriminator="kind")]
+ProgressDoc = SqrtDoc | LogDoc | LinearDoc | SigmoidDoc | TableDoc
 
 
-class EnergyDoc(TypedDict):
+class EnergyDoc(_UtilityDoc, tag="energy", frozen=True):
     """progress(work) − weight·(quadratic·e² + linear·e) with e = energy_per_work·work."""
 
-    __pydantic_config__ = _STRICT
-    kind: Literal["energy"]
-    progress: NotRequired[ProgressDoc]
-    weight: NotRequired[AtLeastZero]
-    energy_per_work: NotRequired[AtLeastZero]
-    quadratic: NotRequired[AtLeastZero]
-    linear: NotRequired[AtLeastZero]
+    progress: ProgressDoc | UnsetType = UNSET
+    weight: AtLeastZero = 1
+    energy_per_work: AtLeastZero = 1
+    quadratic: AtLeastZero = 1
+    linear: AtLeastZero = 0
 
 
-UtilityDoc = Annotated[
-    SqrtDoc | LogDoc | LinearDoc | SigmoidDoc | TableDoc | EnergyDoc, Field(discriminator="kind")
-]
+UtilityDoc = ProgressDoc | EnergyDoc
 
 
-class JobDoc(TypedDict):
+class JobDoc(_Document, frozen=True, kw_only=True):
     """A job of a scenario; exactly one of `rate` and `timing` gives its speed."""
 
-    __pydantic_config__ = _STRICT
     name: Name
-    arrival: NotRequired[Slot]
+    arrival: Slot = 0
     workers: WorkersDoc
     resources: Amounts
-    budget: NotRequired[Amounts]
+    budget: Amounts | UnsetType = UNSET
     bandwidth_gbps: AtLeastZero
-    rate: NotRequired[Positive]
-    timing: NotRequired[TimingDoc]
+    rate: Positive | UnsetType = UNSET
+    timing: TimingDoc | UnsetType = UNSET
     utility: UtilityDoc
 
 
-class ActiveJobDoc(JobDoc):
+class ActiveJobDoc(JobDoc, frozen=True, kw_only=True):
     """A job of a snapshot: with what it has been served so far."""
 
-    served: NotRequired[AtLeastZero]
-    work_done: NotRequired[AtLeastZero]
+    served: AtLeastZero = 0
+    work_done: AtLeastZero | UnsetType = UNSET
 
 
-class RingDoc(TypedDict):
+class RingDoc(_Document, frozen=True):
     """workers[k] hosts rank k, which sends to rank k+1 along routes[k]; one worker has no routes."""
 
-    __pydantic_config__ = _STRICT
     job: Name
-    workers: list[Name]
-    routes: list[list[Name]]
+    workers: tuple[Name, ...]
+    routes: tuple[tuple[Name, ...], ...]
 
 
-class ScenarioDoc(TypedDict):
+class ScenarioDoc(_Document, frozen=True, kw_only=True):
     """A cluster and its jobs over a horizon."""
 
-    __pydantic_config__ = _STRICT
     version: Literal[1]
     slots: Slots
-    slot_seconds: NotRequired[Positive]
+    slot_seconds: Positive = DEFAULT_SLOT_SECONDS
     cluster: ClusterDoc
     jobs: list[JobDoc]
 
 
-class SnapshotDoc(TypedDict):
+class SnapshotDoc(_Document, frozen=True, kw_only=True):
     """A scenario at one slot."""
 
-    __pydantic_config__ = _STRICT
     version: Literal[1]
     slot: Slot
     slots: Slots
-    slot_seconds: NotRequired[Positive]
+    slot_seconds: Positive = DEFAULT_SLOT_SECONDS
     cluster: ClusterDoc
     jobs: list[ActiveJobDoc]
-    running: NotRequired[list[RingDoc]]
+    running: tuple[RingDoc, ...] = ()
 
 
-class WaitingDoc(TypedDict):
+class WaitingDoc(_Document, frozen=True):
     """A job that gets no ring, and why."""
 
-    __pydantic_config__ = _STRICT
     job: Name
     reason: Name
     detail: str
 
 
-class SurrogateDoc(TypedDict):
+class SurrogateDoc(_Document, frozen=True):
     """Objective and bound in the surrogate that was decided on."""
 
-    __pydantic_config__ = _STRICT
     objective: Finite
     upper_bound: Finite | None
 
 
-class DecisionDoc(TypedDict):
+class DecisionDoc(_Document, frozen=True, kw_only=True):
     """What one slot gets."""
 
-    __pydantic_config__ = _STRICT
     version: Literal[1]
     slot: Slot
     policy: Name
-    seed: Annotated[int, Field(ge=0)]
+    seed: Annotated[int, Meta(ge=0)]
     objective: Finite
     upper_bound: Finite | None
-    status: Status
-    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    rings: list[RingDoc]
-    waiting: list[WaitingDoc]
-    surrogate: NotRequired[SurrogateDoc]
+    status: Literal["optimal", "certified", "heuristic"]
+    seconds: Annotated[float, Meta(ge=0, le=1e300)]
+    rings: tuple[RingDoc, ...]
+    waiting: tuple[WaitingDoc, ...]
+    surrogate: SurrogateDoc | UnsetType = UNSET
 
 
-class _Schema(GenerateJsonSchema):
-    schema_dialect = "https://json-schema.org/draft/2020-12/schema"
+DOCUMENTS: dict[str, type[ScenarioDoc | SnapshotDoc | DecisionDoc]] = {
+    "scenario": ScenarioDoc,
+    "snapshot": SnapshotDoc,
+    "decision": DecisionDoc,
+}
 
 
-def build_schema(adapter: TypeAdapter[Any], title: str) -> JsonSchemaValue:
+def build_schema(kind: str) -> dict[str, Any]:
     """The JSON Schema of one of the documents."""
-    schema = adapter.json_schema(schema_generator=_Schema)
-    return {"$schema": _Schema.schema_dialect, **schema, "title": title}
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, "title": f"GADGET {kind}", **msgspec.json.schema(DOCUMENTS[kind])}

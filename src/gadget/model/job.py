@@ -2,10 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gadget.errors import InvalidValue
 from gadget.model.names import check_name
@@ -82,15 +81,20 @@ class Job:
         if self.budget is None:
             return math.inf
         return min(
-            (self.budget[name] / amount for name, amount in self.resources.items() if amount and name in self.budget),
+            (
+                self.budget[name] / amount
+                for name, amount in self.resources.items()
+                if amount and name in self.budget
+            ),
             default=math.inf,
         )
 
-    def work_in_slot(self, workers: Any, slot_seconds: float) -> Floats:
+    def work_in_slot(self, workers: ArrayLike, slot_seconds: float) -> Floats:
         """Work that rings of the given sizes do in one slot (0 workers do none)."""
         sizes = np.asarray(workers, dtype=np.float64)
-        if self.timing is None:
+        if self.rate is not None:
             return sizes * self.rate
+        assert self.timing is not None  # a job has one of the two
         return sizes * self.timing.iterations(np.maximum(sizes, 1), self.bandwidth_gbps, slot_seconds)
 
 
@@ -132,7 +136,7 @@ class ActiveJob:
         job = self.job
         return self.served * float(job.work_in_slot(job.max_workers, slot_seconds)) / job.max_workers
 
-    def gains(self, workers: Any, slot_seconds: float) -> Floats:
+    def gains(self, workers: ArrayLike, slot_seconds: float) -> Floats:
         """π_{iκ} in (12): the true utility that rings of the given sizes add in one slot."""
         done = self.work(slot_seconds)
         return self.job.utility.gain(done, done + self.job.work_in_slot(workers, slot_seconds))

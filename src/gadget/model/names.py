@@ -10,7 +10,9 @@ def check_name(key: str, name: str) -> None:
     if not isinstance(name, str) or not name:
         raise InvalidValue(key, f"is {name!r}, not a name", "Give a non-empty string")
     if not name.isprintable():
-        raise InvalidValue(key, f"is {name!r}, which holds unprintable characters", "Use printable characters")
+        raise InvalidValue(
+            key, f"is {name!r}, which holds unprintable characters", "Use printable characters"
+        )
 
 
 def nearest_hint(name: str, known: Iterable[str]) -> str:

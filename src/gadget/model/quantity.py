@@ -17,6 +17,8 @@ MOST_SLOTS = 10_000_000
 # Limits are compared with this relative slack, everywhere.
 TOLERANCE = 1e-9
 
+_NUMBERS = frozenset((int, float))
+
 
 def check_number(key: str, number: float) -> None:
     """Raise InvalidValue unless `number` is finite and of a sensible size, of either sign."""
@@ -32,6 +34,8 @@ def check_number(key: str, number: float) -> None:
 
 def check_at_least_zero(key: str, number: float) -> None:
     """Raise InvalidValue unless `number` is a sensible number ≥ 0."""
+    if type(number) in _NUMBERS and (SMALLEST <= number <= LARGEST or number == 0):
+        return  # the usual case, kept short: a large file has a hundred thousand of these
     check_number(key, number)
     if number < 0:
         raise InvalidValue(key, f"is {number:g}, below 0", "Give 0 or more")
@@ -39,6 +43,8 @@ def check_at_least_zero(key: str, number: float) -> None:
 
 def check_positive(key: str, number: float) -> None:
     """Raise InvalidValue unless `number` is a sensible number > 0."""
+    if type(number) in _NUMBERS and SMALLEST <= number <= LARGEST:
+        return
     check_number(key, number)
     if number <= 0:
         raise InvalidValue(key, f"is {number:g}, not above 0", "Give a number above 0")
@@ -46,8 +52,7 @@ def check_positive(key: str, number: float) -> None:
 
 def check_whole(key: str, number: int, least: int, most: int) -> None:
     """Raise InvalidValue unless `number` is a whole number from `least` to `most`."""
-    if isinstance(number, bool) or not isinstance(number, int):
+    if type(number) is not int:
         raise InvalidValue(key, f"is {number!r}, not a whole number", "Give a whole number")
     if not least <= number <= most:
         raise InvalidValue(key, f"is {number}, outside {least} … {most}", "Give a number in that range")
-

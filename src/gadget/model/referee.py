@@ -11,6 +11,7 @@ workers by N, C/l and F/l; it follows from (2), (4) and (11).
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from gadget.model.cluster import Cluster
 from gadget.model.decision import Decision
@@ -55,14 +56,26 @@ def find_false_claims(snapshot: Snapshot, decision: Decision) -> list[Violation]
     objective = snapshot.objective(decision.allocation)
     bound = decision.upper_bound
     size = max(1.0, abs(objective))
-    claim(decision.slot == snapshot.slot, "slot",
-          f"the decision is for slot {decision.slot}, the snapshot shows slot {snapshot.slot}")
-    claim(abs(decision.objective - objective) <= 1e-6 * size, "objective",
-          f"{decision.objective:g} is claimed, the rings gain {objective:g}")
-    claim(bound is None or bound >= objective - 1e-6 * size, "upper_bound",
-          f"{bound} is below the {objective:g} that the rings gain")
-    claim(bound is not None or decision.status == "heuristic" or decision.surrogate is not None, "status",
-          f"{decision.status} is claimed without an upper_bound")
+    claim(
+        decision.slot == snapshot.slot,
+        "slot",
+        f"the decision is for slot {decision.slot}, the snapshot shows slot {snapshot.slot}",
+    )
+    claim(
+        abs(decision.objective - objective) <= 1e-6 * size,
+        "objective",
+        f"{decision.objective:g} is claimed, the rings gain {objective:g}",
+    )
+    claim(
+        bound is None or bound >= objective - 1e-6 * size,
+        "upper_bound",
+        f"{bound} is below the {objective:g} that the rings gain",
+    )
+    claim(
+        bound is not None or decision.status == "heuristic" or decision.surrogate is not None,
+        "status",
+        f"{decision.status} is claimed without an upper_bound",
+    )
     return found
 
 
@@ -79,10 +92,15 @@ def _judge_jobs(snapshot: Snapshot, allocation: Allocation) -> Iterator[Violatio
             continue
         job = active.job
         if snapshot.slot < job.arrival:
-            yield Violation("(6) arrival", where, f"runs in slot {snapshot.slot}, arrives in slot {job.arrival}")
+            yield Violation(
+                "(6) arrival", where, f"runs in slot {snapshot.slot}, arrives in slot {job.arrival}"
+            )
         if not job.min_workers <= ring.size <= job.max_workers:
-            yield Violation("(2) ring size", where,
-                            f"has {ring.size} workers, allowed are {job.min_workers} to {job.max_workers}")
+            yield Violation(
+                "(2) ring size",
+                where,
+                f"has {ring.size} workers, allowed are {job.min_workers} to {job.max_workers}",
+            )
         yield from _judge_budget(active, ring)
 
 
@@ -92,8 +110,11 @@ def _judge_budget(active: ActiveJob, ring: Ring) -> Iterator[Violation]:
         spent = per_worker * active.served
         needed = per_worker * ring.size
         if spent + needed > limit + SLACK * limit:
-            yield Violation("(11) budget", f"job {active.job.name!r}",
-                            f"{spent:g} of {limit:g} {resource}·slots are spent, the ring takes {needed:g} more")
+            yield Violation(
+                "(11) budget",
+                f"job {active.job.name!r}",
+                f"{spent:g} of {limit:g} {resource}·slots are spent, the ring takes {needed:g} more",
+            )
 
 
 def _judge_shape(cluster: Cluster, ring: Ring) -> Iterator[Violation]:
@@ -109,8 +130,9 @@ def _judge_shape(cluster: Cluster, ring: Ring) -> Iterator[Violation]:
             yield Violation("(9) one ring", where, f"enters server {server!r} {times} times; once is allowed")
     wanted = 0 if ring.size == 1 else ring.size
     if len(ring.routes) != wanted:
-        yield Violation("(9) one ring", where,
-                        f"has {len(ring.routes)} routes, {ring.size} workers need {wanted}")
+        yield Violation(
+            "(9) one ring", where, f"has {len(ring.routes)} routes, {ring.size} workers need {wanted}"
+        )
         return
     for rank, ((before, after), route) in enumerate(zip(edges, ring.routes, strict=False)):
         yield from _judge_route(cluster, f"{where} edge {rank}", before, after, route)
@@ -127,8 +149,12 @@ def _judge_route(
     for node in dict.fromkeys(route):
         if node not in cluster.neighbours:
             yield Violation("unknown name", where, f"passes {node!r}, which is no node")
-    for here, there in zip(route, route[1:], strict=False):
-        if here in cluster.neighbours and there in cluster.neighbours and there not in cluster.neighbours[here]:
+    for here, there in pairwise(route):
+        if (
+            here in cluster.neighbours
+            and there in cluster.neighbours
+            and there not in cluster.neighbours[here]
+        ):
             yield Violation("(7) route", where, f"no link joins {here!r} and {there!r}")
 
 
@@ -141,11 +167,14 @@ def _judge_servers(snapshot: Snapshot, allocation: Allocation) -> Iterator[Viola
             for resource, amount in active.job.resources.items() if active else ():
                 used[server, resource] += amount
     for (name, resource), amount in used.items():
-        server = snapshot.cluster.server_by_name.get(name)
-        limit = server.resources.get(resource, 0) if server else amount
+        host = snapshot.cluster.server_by_name.get(name)
+        limit = host.resources.get(resource, 0) if host else amount  # no server: complained of already
         if amount > limit + SLACK * limit:
-            yield Violation("(4) server capacity", f"server {name!r}",
-                            f"its workers take {amount:g} {resource}, it has {limit:g}")
+            yield Violation(
+                "(4) server capacity",
+                f"server {name!r}",
+                f"its workers take {amount:g} {resource}, it has {limit:g}",
+            )
 
 
 def _judge_links(snapshot: Snapshot, allocation: Allocation) -> Iterator[Violation]:
@@ -158,5 +187,8 @@ def _judge_links(snapshot: Snapshot, allocation: Allocation) -> Iterator[Violati
     for (here, there), gbps in used.items():
         limit = snapshot.cluster.neighbours.get(here, {}).get(there)
         if limit is not None and gbps > limit + SLACK * limit:
-            yield Violation("(19) link capacity", f"link {here!r} → {there!r}",
-                            f"its rings reserve {gbps:g} Gbps, it carries {limit:g}")
+            yield Violation(
+                "(19) link capacity",
+                f"link {here!r} → {there!r}",
+                f"its rings reserve {gbps:g} Gbps, it carries {limit:g}",
+            )

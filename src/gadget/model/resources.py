@@ -1,6 +1,6 @@
 """Amounts of resources by name: what a server offers, a worker takes, a budget allows."""
 
-from collections.abc import ItemsView, Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from typing import Self
 
 from gadget.model.names import check_name
@@ -14,18 +14,17 @@ class Resources(Mapping[str, float]):
     8
     """
 
-    __slots__ = ("_amounts", "_hash")
+    __slots__ = ("_amounts",)
 
     _amounts: dict[str, float]
-    _hash: int
 
     def __new__(cls, amounts: Mapping[str, float]) -> Self:
+        """Check and copy the amounts."""
         for name, amount in amounts.items():
             check_name("a resource name", name)
             check_at_least_zero(name, amount)
         made = super().__new__(cls)
         object.__setattr__(made, "_amounts", dict(amounts))
-        object.__setattr__(made, "_hash", hash(frozenset(amounts.items())))
         return made
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -44,13 +43,17 @@ class Resources(Mapping[str, float]):
         """Pairs of name and amount, in the order given."""
         return self._amounts.items()
 
+    def values(self) -> ValuesView[float]:
+        """The amounts, in the order given."""
+        return self._amounts.values()
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Resources):
             return self._amounts == other._amounts
         return self._amounts == other
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash(frozenset(self._amounts.items()))
 
     def __repr__(self) -> str:
         return f"Resources({self._amounts!r})"

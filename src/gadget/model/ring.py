@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Ring:
     def hops(self) -> Iterator[tuple[str, str]]:
         """Every directed link the ring crosses, as often as it crosses it."""
         for route in self.routes:
-            yield from zip(route, route[1:], strict=False)
+            yield from pairwise(route)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,11 @@
-"""A scenario (a cluster and its jobs over a horizon) and a snapshot (all that a policy may see in one slot)."""
+"""A scenario: a cluster and its jobs over a horizon. A snapshot: all that a policy may see in one slot."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gadget.errors import InvalidValue
 from gadget.model.cluster import Cluster
@@ -15,6 +14,7 @@ from gadget.model.quantity import MOST_SLOTS, check_positive, check_whole
 from gadget.model.ring import Allocation
 
 DEFAULT_SLOT_SECONDS = 60.0
+NOTHING_RUNS = Allocation()
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Snapshot:
     slot: int
     slots: int
     slot_seconds: float = DEFAULT_SLOT_SECONDS
-    running: Allocation = Allocation()
+    running: Allocation = NOTHING_RUNS
 
     def __post_init__(self) -> None:
         _check_horizon(self.slots, self.slot_seconds)
@@ -57,7 +57,7 @@ class Snapshot:
         """The jobs by name."""
         return {active.job.name: active for active in self.jobs}
 
-    def gains(self, active: ActiveJob, workers: Any) -> NDArray[np.float64]:
+    def gains(self, active: ActiveJob, workers: ArrayLike) -> NDArray[np.float64]:
         """π_{iκ} in (12) for rings of the given sizes of one of its jobs, by the true utility."""
         return active.gains(workers, self.slot_seconds)
 

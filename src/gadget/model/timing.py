@@ -30,8 +30,11 @@ class Timing:
         for key in ("gradient_mb", "forward_ms_per_sample", "batch", "backward_ms", "overhead_ms"):
             check_at_least_zero(key, getattr(self, key))
         if self.compute_seconds <= 0:
-            raise InvalidValue("", "an iteration of one worker would take no time",
-                               "Give forward_ms_per_sample and batch, backward_ms or overhead_ms above 0")
+            raise InvalidValue(
+                "",
+                "an iteration of one worker would take no time",
+                "Give forward_ms_per_sample and batch, backward_ms or overhead_ms above 0",
+            )
 
     @property
     def compute_seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""What work is worth: the utilities μ of Sec. IV, and the least concave majorant of those that bend the wrong way."""
+"""What work is worth: the utilities μ of Sec. IV, and the least concave majorant of those not concave."""
 
 import math
 from abc import ABC, abstractmethod
@@ -137,7 +137,7 @@ class Sigmoid(Utility):
     def greatest_curvature(self) -> float:
         """Convex below the target, most so where σ″ peaks, at −log(2 + √3), if work can be that small."""
         peak = max(-math.log(2 + math.sqrt(3)), float(self._exponent(0.0)))
-        rising = float(_logistic(np.float64(peak)))
+        rising = float(_logistic(_array(peak)))
         return self.priority * self.sensitivity**2 * rising * (1 - rising) * (1 - 2 * rising)
 
     def value(self, work: ArrayLike) -> Floats:
@@ -221,8 +221,11 @@ class Table(Utility):
             check_at_least_zero(f"points[{place}][0]", work)
             check_number(f"points[{place}][1]", value)
             if place and work <= self.points[place - 1][0]:
-                raise InvalidValue(f"points[{place}][0]", f"is {work:g}, not above the work of the point before",
-                                   "List points by rising work")
+                raise InvalidValue(
+                    f"points[{place}][0]",
+                    f"is {work:g}, not above the work of the point before",
+                    "List points by rising work",
+                )
         object.__setattr__(self, "_work", np.array([work for work, _ in self.points], dtype=np.float64))
         object.__setattr__(self, "_values", np.array([value for _, value in self.points], dtype=np.float64))
 

@@ -1,4 +1,4 @@
-"""YAML as we read and write it: the JSON subset of YAML 1.2 with anchors and merges, bounded in depth and size.
+"""YAML as we read and write it: what JSON can say, in YAML 1.2, with anchors and merges, bounded in size.
 
 Built on libyaml's event stream rather than on a stock loader: plain scalars follow YAML 1.2 (so that every
 JSON document means the same here), a document cannot nest or multiply itself without end, a key given
@@ -41,22 +41,10 @@ class YamlError(Exception):
         self.line = line
 
 
-@dataclass(slots=True)
-class _Open:
-    """A list or mapping whose end has not been read yet."""
-
-    held: Any
-    path: KeyPath | None  # None: around the document itself
-    anchor: str | None
-    key: str | None = None
-    merged: list[Any] = field(default_factory=list)
-    size: int = 1
-
-
 def parse_yaml(text: str, lines: dict[KeyPath, int] | None = None) -> Any:
     """The document's value; `lines`, if given, is filled with the line of every key and item."""
     try:
-        return _build(yaml.parse(text, Loader=_LOADER), lines)
+        return _Builder(lines).build(yaml.parse(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise YamlError(error.problem or "is not YAML", mark.line + 1 if mark else None) from None
@@ -75,106 +63,131 @@ def format_yaml(document: Any) -> str:
 class _Dumper(_DUMPER):  # type: ignore[misc,valid-type]  # chosen at run time: libyaml's where it is there
     """Quotes every string that YAML 1.1 or 1.2 would take for something else; writes no anchors."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, _: Any) -> bool:
         return True
 
 
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(f"({_FLOAT.pattern})$"), list("-+.0123456789"))
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(f"({_FLOAT.pattern})$"), list("-+.0123456789")
+)
 
 
-def _build(events: Iterator[Any], lines: dict[KeyPath, int] | None) -> Any:
-    anchors: dict[str, tuple[Any, int]] = {}
-    root = _Open([], None, None)
-    stack = [root]
-    documents = 0
-    for event in events:
-        line = event.start_mark.line + 1
-        match event:
-            case yaml.ScalarEvent():
-                top = stack[-1]
-                if type(top.held) is dict and top.key is None:
-                    _take_key(top, event, line, lines)
-                else:
-                    value = _scalar(event, line)
-                    _note(top, line, lines)
-                    _keep(top, value, 1, line)
-                    if event.anchor:
-                        anchors[event.anchor] = (value, 1)
-            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                top = stack[-1]
-                if type(top.held) is dict and top.key is None:
-                    raise YamlError("a key is a list or mapping; keys are plain text", line)
-                if event.tag not in (None, "!"):
-                    raise YamlError(f"the tag {event.tag} means nothing here; leave it out", line)
-                if len(stack) > DEEPEST:
-                    raise YamlError(f"nests deeper than {DEEPEST} levels", line)
-                _note(top, line, lines)
-                held: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-                stack.append(_Open(held, _place(top), event.anchor))
-            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                done = stack.pop()
-                value = _merge(done) if done.merged else done.held
-                if done.anchor:
-                    anchors[done.anchor] = (value, done.size)
-                _keep(stack[-1], value, done.size, line)
-            case yaml.AliasEvent():
-                if event.anchor not in anchors:
-                    raise YamlError(f"the alias *{event.anchor} has no anchor that ends before it", line)
-                top = stack[-1]
-                if type(top.held) is dict and top.key is None:
-                    raise YamlError("a key is an alias; keys are plain text", line)
-                _note(top, line, lines)
-                _keep(top, *anchors[event.anchor], line)
-            case yaml.DocumentStartEvent():
-                documents += 1
-                if documents > 1:
-                    raise YamlError("holds a second document; keep one to a file", line)
-    return root.held[0] if root.held else None
+@dataclass(slots=True)
+class _Open:
+    """A list or mapping whose end has not been read yet."""
+
+    held: list[Any] | dict[str, Any]
+    path: KeyPath
+    anchor: str | None
+    key: str | None = None
+    merged: list[dict[str, Any]] = field(default_factory=list)
+    size: int = 1
+
+    @property
+    def wants_key(self) -> bool:
+        return type(self.held) is dict and self.key is None
+
+    @property
+    def place(self) -> KeyPath:
+        return (*self.path, len(self.held) if self.key is None else self.key)
+
+    def keep(self, value: Any, size: int, line: int) -> None:
+        self.size += size
+        if self.size > LARGEST:
+            raise YamlError(f"grows past {LARGEST:,} values when its aliases are written out", line)
+        if isinstance(self.held, list):
+            self.held.append(value)
+            return
+        if self.key == "<<":
+            sources = value if isinstance(value, list) else [value]
+            if not all(isinstance(source, dict) for source in sources):
+                raise YamlError("'<<' merges mappings only", line)
+            self.merged += sources
+        elif self.key is not None:
+            self.held[self.key] = value
+        self.key = None
+
+    def close(self) -> Any:
+        """The finished value; own keys win over merged ones, earlier sources over later ones."""
+        if not self.merged:
+            return self.held
+        whole: dict[str, Any] = {}
+        for source in reversed(self.merged):
+            whole.update(source)
+        whole.update(self.held)
+        return whole
 
 
-def _take_key(top: _Open, event: Any, line: int, lines: dict[KeyPath, int] | None) -> None:
-    top.key = event.value
-    if event.value in top.held:
-        raise YamlError(f"the key {event.value!r} is given twice", line)
-    if lines is not None:
-        lines[_place(top)] = line
+class _Builder:
+    """Folds the event stream into a value, without recursion."""
 
+    def __init__(self, lines: dict[KeyPath, int] | None) -> None:
+        self._lines = lines
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._stack: list[_Open] = []
+        self._documents = 0
+        self._value: Any = None
 
-def _keep(top: _Open, value: Any, size: int, line: int) -> None:
-    top.size += size
-    if top.size > LARGEST:
-        raise YamlError(f"grows past {LARGEST:,} values when its aliases are written out", line)
-    if type(top.held) is list:
-        top.held.append(value)
-        return
-    if top.key == "<<":
-        sources = value if isinstance(value, list) else [value]
-        if not all(isinstance(source, dict) for source in sources):
-            raise YamlError("'<<' merges mappings only", line)
-        top.merged += sources
-    else:
-        top.held[top.key] = value
-    top.key = None
+    def build(self, events: Iterator[Any]) -> Any:
+        for event in events:
+            line = event.start_mark.line + 1
+            match event:
+                case yaml.ScalarEvent() if self._stack and self._stack[-1].wants_key:
+                    self._take_key(event.value, line)
+                case yaml.ScalarEvent():
+                    self._take(_scalar(event, line), 1, event.anchor, line)
+                case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                    self._enter(event, line)
+                case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                    done = self._stack.pop()
+                    self._take(done.close(), done.size, done.anchor, line, note=False)
+                case yaml.AliasEvent():
+                    if event.anchor not in self._anchors:
+                        raise YamlError(f"the alias *{event.anchor} has no anchor that ends before it", line)
+                    self._check_no_key(line)
+                    self._take(*self._anchors[event.anchor], None, line)
+                case yaml.DocumentStartEvent():
+                    self._documents += 1
+                    if self._documents > 1:
+                        raise YamlError("holds a second document; keep one to a file", line)
+        return self._value
 
+    def _enter(self, event: Any, line: int) -> None:
+        self._check_no_key(line)
+        if event.tag not in (None, "!"):
+            raise YamlError(f"the tag {event.tag} means nothing here; leave it out", line)
+        if len(self._stack) >= DEEPEST:
+            raise YamlError(f"nests deeper than {DEEPEST} levels", line)
+        self._note(line)
+        path = self._stack[-1].place if self._stack else ()
+        self._stack.append(_Open({} if isinstance(event, yaml.MappingStartEvent) else [], path, event.anchor))
 
-def _merge(done: _Open) -> dict[str, Any]:
-    # Own keys win over merged ones, earlier sources over later ones.
-    whole: dict[str, Any] = {}
-    for source in reversed(done.merged):
-        whole.update(source)
-    whole.update(done.held)
-    return whole
+    def _take_key(self, key: str, line: int) -> None:
+        top = self._stack[-1]
+        if key in top.held:
+            raise YamlError(f"the key {key!r} is given twice", line)
+        top.key = key
+        if self._lines is not None:
+            self._lines[top.place] = line
 
+    def _take(self, value: Any, size: int, anchor: str | None, line: int, *, note: bool = True) -> None:
+        if note:
+            self._note(line)
+        if anchor:
+            self._anchors[anchor] = (value, size)
+        if self._stack:
+            self._stack[-1].keep(value, size, line)
+        else:
+            self._value = value
 
-def _place(top: _Open) -> KeyPath:
-    if top.path is None:
-        return ()
-    return (*top.path, top.key if type(top.held) is dict else len(top.held))
+    def _note(self, line: int) -> None:
+        """Remember the line of a list's item; a key has its own."""
+        if self._lines is not None and self._stack and self._stack[-1].key is None:
+            self._lines[self._stack[-1].place] = line
 
-
-def _note(top: _Open, line: int, lines: dict[KeyPath, int] | None) -> None:
-    if lines is not None and type(top.held) is list:
-        lines[_place(top)] = line
+    def _check_no_key(self, line: int) -> None:
+        if self._stack and self._stack[-1].wants_key:
+            raise YamlError("a key is no plain text", line)
 
 
 def _scalar(event: Any, line: int) -> Any:

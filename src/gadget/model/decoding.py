@@ -1,0 +1,161 @@
+"""Documents to values. Documents have the right keys and types; what is left to check, the values check."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET
+
+from gadget.errors import InvalidValue
+from gadget.model import documents as doc
+from gadget.model.cluster import Cluster, Link, Server
+from gadget.model.decision import Decision, Status, Surrogate, Waiting
+from gadget.model.job import ActiveJob, Job
+from gadget.model.resources import Resources
+from gadget.model.ring import Allocation, Ring
+from gadget.model.snapshot import Scenario, Snapshot
+from gadget.model.timing import Timing
+from gadget.model.utility import Energy, Linear, Log, Sigmoid, Sqrt, Table, Utility
+
+Value = TypeVar("Value")
+
+
+def build_scenario(found: doc.ScenarioDoc) -> Scenario:
+    """The scenario that a document tells."""
+    shared = _Shared()
+    return Scenario(
+        cluster=_cluster(found.cluster, shared),
+        jobs=tuple(_each("jobs", found.jobs, lambda job: _job(job, shared))),
+        slots=found.slots,
+        slot_seconds=found.slot_seconds,
+    )
+
+
+def build_snapshot(found: doc.SnapshotDoc) -> Snapshot:
+    """The snapshot that a document tells."""
+    shared = _Shared()
+
+    def active(job: doc.ActiveJobDoc) -> ActiveJob:
+        return ActiveJob(_job(job, shared), job.served, None if job.work_done is UNSET else job.work_done)
+
+    return Snapshot(
+        cluster=_cluster(found.cluster, shared),
+        jobs=tuple(_each("jobs", found.jobs, active)),
+        slot=found.slot,
+        slots=found.slots,
+        slot_seconds=found.slot_seconds,
+        running=_allocation(found.running),
+    )
+
+
+def build_decision(found: doc.DecisionDoc) -> Decision:
+    """The decision that a document tells."""
+    surrogate = found.surrogate
+    return Decision(
+        slot=found.slot,
+        policy=found.policy,
+        seed=found.seed,
+        allocation=_allocation(found.rings),
+        waiting=tuple(Waiting(one.job, one.reason, one.detail) for one in found.waiting),
+        objective=found.objective,
+        upper_bound=found.upper_bound,
+        status=Status(found.status),
+        seconds=found.seconds,
+        surrogate=None if surrogate is UNSET else Surrogate(surrogate.objective, surrogate.upper_bound),
+    )
+
+
+def _allocation(found: Iterable[doc.RingDoc]) -> Allocation:
+    return Allocation(tuple(Ring(ring.job, ring.workers, ring.routes) for ring in found))
+
+
+def _cluster(found: doc.ClusterDoc, shared: "_Shared") -> Cluster:
+    def server(one: doc.ServerDoc) -> Server:
+        return Server(one.name, shared.resources(one.resources, "resources"))
+
+    try:
+        cluster = Cluster(
+            tuple(_each("servers", found.servers, server)),
+            tuple(found.switches),
+            tuple(_each("links", found.links, lambda one: Link(one.ends, one.gbps))),
+        )
+    except InvalidValue as error:
+        raise error.within("cluster") from None
+    if not cluster.is_connected:
+        inside = cluster.reach(cluster.nodes[0])
+        outside = next(node for node in cluster.nodes if node not in inside)
+        raise InvalidValue(
+            "cluster.links",
+            f"leave {outside!r} with no route to {cluster.nodes[0]!r}; the cluster is not connected",
+            "Add the missing link",
+        )
+    return cluster
+
+
+def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
+    return Job(
+        name=found.name,
+        resources=shared.resources(found.resources, "resources"),
+        max_workers=found.workers.max,
+        min_workers=found.workers.min,
+        utility=_utility(found.utility),
+        bandwidth_gbps=found.bandwidth_gbps,
+        rate=None if found.rate is UNSET else found.rate,
+        timing=None if found.timing is UNSET else _timing(found.timing),
+        arrival=found.arrival,
+        budget=None if found.budget is UNSET else shared.resources(found.budget, "budget"),
+    )
+
+
+def _timing(found: doc.TimingDoc) -> Timing:
+    try:
+        return Timing(**msgspec.structs.asdict(found))
+    except InvalidValue as error:
+        raise error.within("timing") from None
+
+
+def _utility(found: doc.UtilityDoc) -> Utility:
+    try:
+        match found:
+            case doc.SigmoidDoc():
+                return Sigmoid(found.priority, found.sensitivity, found.target)
+            case doc.SqrtDoc():
+                return Sqrt(found.scale)
+            case doc.LogDoc():
+                return Log(found.scale)
+            case doc.LinearDoc():
+                return Linear(found.scale)
+            case doc.TableDoc():
+                return Table(tuple(found.points))
+            case doc.EnergyDoc():
+                progress = None if found.progress is UNSET else _utility(found.progress)
+                return Energy(progress, found.weight, found.energy_per_work, found.quadratic, found.linear)
+    except InvalidValue as error:
+        raise error.within("utility") from None
+
+
+def _each(key: str, found: Iterable[Any], build: Callable[[Any], Value]) -> Iterable[Value]:
+    """Build every item; a complaint about one gets the item's place as its prefix."""
+    place = -1
+    try:
+        for place, item in enumerate(found):  # noqa: B007 - used in the complaint
+            yield build(item)
+    except InvalidValue as error:
+        raise error.within(f"{key}[{place}]") from None
+
+
+class _Shared:
+    """Equal amounts become one object: thousands of jobs ask for the same few."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[tuple[str, float], ...], Resources] = {}
+
+    def resources(self, amounts: dict[str, float], key: str) -> Resources:
+        contents = tuple(amounts.items())
+        made = self._made.get(contents)
+        if made is None:
+            try:
+                made = self._made[contents] = Resources(amounts)
+            except InvalidValue as error:
+                raise error.within(key) from None
+        return made

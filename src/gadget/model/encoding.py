@@ -1,0 +1,124 @@
+"""Values to documents. Whole numbers are written without a fraction, whatever they are in memory."""
+
+from typing import Any
+
+from gadget.model.decision import Decision
+from gadget.model.documents import VERSION
+from gadget.model.job import ActiveJob, Job
+from gadget.model.resources import Resources
+from gadget.model.ring import Ring
+from gadget.model.snapshot import Scenario, Snapshot
+from gadget.model.utility import Energy, Table, Utility
+
+
+def to_document(value: Scenario | Snapshot | Decision) -> dict[str, Any]:
+    """The value's document: plain dictionaries, lists, text and numbers."""
+    match value:
+        case Scenario():
+            return {**_head(value), "jobs": [_job_doc(job) for job in value.jobs]}
+        case Snapshot():
+            document = {
+                "version": VERSION,
+                "slot": value.slot,
+                **_head(value),
+                "jobs": [_active_doc(active) for active in value.jobs],
+            }
+            if value.running.rings:
+                document["running"] = [_ring_doc(ring) for ring in value.running.rings]
+            return document
+        case Decision():
+            return _decision_doc(value)
+
+
+def _head(value: Scenario | Snapshot) -> dict[str, Any]:
+    cluster = value.cluster
+    return {
+        "version": VERSION,
+        "slots": value.slots,
+        "slot_seconds": _number(value.slot_seconds),
+        "cluster": {
+            "servers": [{"name": s.name, "resources": _amounts(s.resources)} for s in cluster.servers],
+            "switches": list(cluster.switches),
+            "links": [{"ends": list(link.ends), "gbps": _number(link.gbps)} for link in cluster.links],
+        },
+    }
+
+
+def _job_doc(job: Job) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "name": job.name,
+        "arrival": job.arrival,
+        "workers": {"min": job.min_workers, "max": job.max_workers},
+        "resources": _amounts(job.resources),
+    }
+    if job.budget is not None:
+        document["budget"] = _amounts(job.budget)
+    document["bandwidth_gbps"] = _number(job.bandwidth_gbps)
+    if job.rate is not None:
+        document["rate"] = _number(job.rate)
+    if job.timing is not None:
+        document["timing"] = _fields(job.timing)
+    document["utility"] = _utility_doc(job.utility)
+    return document
+
+
+def _active_doc(active: ActiveJob) -> dict[str, Any]:
+    document = {**_job_doc(active.job), "served": _number(active.served)}
+    if active.work_done is not None:
+        document["work_done"] = _number(active.work_done)
+    return document
+
+
+def _utility_doc(utility: Utility) -> dict[str, Any]:
+    match utility:
+        case Table():
+            return {
+                "kind": "table",
+                "points": [[_number(work), _number(value)] for work, value in utility.points],
+            }
+        case Energy(progress=Utility() as progress):
+            return {"kind": "energy", "progress": _utility_doc(progress), **_fields(utility)}
+        case _:
+            return {"kind": utility.kind, **_fields(utility)}
+
+
+def _ring_doc(ring: Ring) -> dict[str, Any]:
+    return {"job": ring.job, "workers": list(ring.workers), "routes": [list(route) for route in ring.routes]}
+
+
+def _decision_doc(decision: Decision) -> dict[str, Any]:
+    document = {
+        "version": VERSION,
+        "slot": decision.slot,
+        "policy": decision.policy,
+        "seed": decision.seed,
+        "objective": decision.objective,
+        "upper_bound": decision.upper_bound,
+        "status": str(decision.status),
+        "seconds": decision.seconds,
+        "rings": [_ring_doc(ring) for ring in decision.allocation.rings],
+        "waiting": [{"job": w.job, "reason": str(w.reason), "detail": w.detail} for w in decision.waiting],
+    }
+    if decision.surrogate is not None:
+        document["surrogate"] = {
+            "objective": decision.surrogate.objective,
+            "upper_bound": decision.surrogate.upper_bound,
+        }
+    return document
+
+
+def _amounts(resources: Resources) -> dict[str, float]:
+    return {name: _number(amount) for name, amount in resources.items()}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """The numeric fields of a timing or utility, under their own names."""
+    return {
+        name: _number(number)
+        for name in value.__dataclass_fields__
+        if isinstance(number := getattr(value, name), int | float)
+    }
+
+
+def _number(number: float) -> float:
+    return int(number) if isinstance(number, float) and number.is_integer() else number
