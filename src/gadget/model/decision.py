@@ -49,11 +49,12 @@ class Decision:
 
     slot: int
     policy: str
-    seed: int
     allocation: Allocation
     waiting: tuple[Waiting, ...]
     objective: float
     upper_bound: float | None
     status: Status
-    seconds: float
     surrogate: Surrogate | None = None
+    seed: int = 0
+    seconds: float = 0.0
+    """Time to decide, reading and writing files excluded."""

@@ -1,0 +1,1 @@
+"""Who decides: one policy a file, all behind one verb."""

@@ -1,0 +1,26 @@
+"""The protocol of all policies, and the one way to ask them."""
+
+import time
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from gadget.model.decision import Decision
+from gadget.model.snapshot import Snapshot
+
+
+class Policy(Protocol):
+    """Decides one slot. Its fields are its options; it keeps no state between slots."""
+
+    def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
+        """The rings of this slot; what leaves here is feasible."""
+        ...
+
+
+def decide_slot(policy: Policy, snapshot: Snapshot, seed: int) -> Decision:
+    """Ask the policy, with a generator that follows from seed and slot alone, and take the time."""
+    rng = np.random.default_rng([seed, snapshot.slot])
+    start = time.perf_counter()
+    decision = policy.decide(snapshot, rng)
+    return replace(decision, seed=seed, seconds=time.perf_counter() - start)

@@ -1,0 +1,1 @@
+"""How to decide: values in, arrays inside, rings out."""

@@ -1,0 +1,75 @@
+"""A cluster as arrays: the one crossing from names to numbers."""
+
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gadget.model.cluster import Cluster
+from gadget.model.job import Job
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Nodes, servers first, and directed links, by number; links 2k and 2k+1 are one cable's two directions."""
+
+    nodes: tuple[str, ...]
+    servers: int
+    """How many servers there are; they are nodes 0 … servers−1."""
+    node_number: dict[str, int]
+    resource_number: dict[str, int]
+    capacity: Floats
+    """What each server has of each resource, (servers × resources)."""
+    link_gbps: Floats
+    """Capacity of each directed link."""
+    around: tuple[tuple[tuple[int, int], ...], ...]
+    """For each node its neighbours as (node, directed link that leads there)."""
+
+    def demand(self, job: Job) -> Floats | None:
+        """What a worker takes of each resource, or None if it needs one that no server has."""
+        demand = np.zeros(len(self.resource_number))
+        for name, amount in job.resources.items():
+            if name in self.resource_number:
+                demand[self.resource_number[name]] = amount
+            elif amount:
+                return None
+        return demand
+
+
+# Hashing a large cluster costs more than compiling a small one, so clusters are told apart by identity.
+_COMPILED: dict[int, Network] = {}
+
+
+def compile_network(cluster: Cluster) -> Network:
+    """The arrays of a cluster; made once in the life of each cluster object."""
+    key = id(cluster)
+    if key not in _COMPILED:
+        _COMPILED[key] = _compile(cluster)
+        weakref.finalize(cluster, _COMPILED.pop, key, None)
+    return _COMPILED[key]
+
+
+def _compile(cluster: Cluster) -> Network:
+    node_number = {name: number for number, name in enumerate(cluster.nodes)}
+    resource_number = {name: number for number, name in enumerate(cluster.resource_names)}
+    capacity = np.zeros((len(cluster.servers), len(resource_number)))
+    for row, server in enumerate(cluster.servers):
+        for name, amount in server.resources.items():
+            capacity[row, resource_number[name]] = amount
+    around: list[list[tuple[int, int]]] = [[] for _ in cluster.nodes]
+    for number, link in enumerate(cluster.links):
+        a, b = (node_number[end] for end in link.ends)
+        around[a].append((b, 2 * number))
+        around[b].append((a, 2 * number + 1))
+    return Network(
+        nodes=cluster.nodes,
+        servers=len(cluster.servers),
+        node_number=node_number,
+        resource_number=resource_number,
+        capacity=capacity,
+        link_gbps=np.repeat([float(link.gbps) for link in cluster.links], 2),
+        around=tuple(tuple(sorted(beside)) for beside in around),
+    )
