@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Nodes, servers first, and directed links, by number; links 2k and 2k+1 are one cable's two directions."""
+    """Nodes, servers first, and directed links, by number; links 2k and 2k+1 are the two ways of one."""
 
     nodes: tuple[str, ...]
     servers: int

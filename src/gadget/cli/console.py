@@ -1,0 +1,66 @@
+"""Where the command line prints: results to standard output, remarks to standard error."""
+
+import sys
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gadget.model.decision import Decision
+
+# A pipe has no width; 80 columns would cut tables that are then searched for words.
+_PIPE_WIDTH = 200
+
+
+def output() -> Console:
+    """For what was asked for."""
+    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False, soft_wrap=False)
+
+
+def remarks() -> Console:
+    """For what is said beside it."""
+    return Console(stderr=True, width=None if sys.stderr.isatty() else _PIPE_WIDTH, highlight=False)
+
+
+def table(title: str, *columns: str) -> Table:
+    """A table in the house style; columns that start with '#' hold numbers."""
+    made = Table(
+        title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False
+    )
+    for column in columns:
+        made.add_column(column.removeprefix("#"), justify="right" if column.startswith("#") else "left")
+    return made
+
+
+def show_decision(console: Console, decision: Decision, *, most_rows: int = 60) -> None:
+    """A decision for people: rings, waiting jobs, and what is proved."""
+    rings = table(
+        f"Slot {decision.slot}: {len(decision.allocation.rings)} rings",
+        "job",
+        "#workers",
+        "servers, in ring order",
+    )
+    for ring in decision.allocation.rings[:most_rows]:
+        stops = " → ".join(f"{server} ×{count}" for server, count in ring.workers_by_server().items())
+        rings.add_row(Text(ring.job), str(ring.size), Text(stops))
+    console.print(rings)
+    _show_rest(console, len(decision.allocation.rings) - most_rows)
+    if decision.waiting:
+        waiting = table(f"{len(decision.waiting)} waiting", "job", "reason", "detail")
+        for one in decision.waiting[:most_rows]:
+            waiting.add_row(Text(one.job), Text(one.reason), Text(one.detail))
+        console.print()
+        console.print(waiting)
+        _show_rest(console, len(decision.waiting) - most_rows)
+    bound = "no bound" if decision.upper_bound is None else f"bound {decision.upper_bound:.6g}"
+    console.print()
+    console.print(
+        Text(f"{decision.policy}: objective {decision.objective:.6g}, {bound} ({decision.status}), "),
+        Text(f"{decision.seconds:.3f} s"),
+        sep="",
+    )
+
+
+def _show_rest(console: Console, rows: int) -> None:
+    if rows > 0:
+        console.print(f"… and {rows} more; --json shows all")

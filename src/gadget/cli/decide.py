@@ -1,0 +1,116 @@
+"""Commands that decide: solve, preview."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from gadget.cli.console import output, remarks, show_decision
+from gadget.errors import BadOption
+from gadget.files import write_whole
+from gadget.model.codec import format_json, read_scenario, read_snapshot, write
+from gadget.policies.policy import decide_slot
+from gadget.policies.registry import DEFAULT_POLICY, POLICIES, build_policy
+from gadget.report.picture import draw_cluster
+from gadget.simulate.loop import run_slots
+
+PolicyOption = Annotated[
+    str,
+    typer.Option(help=f"Who decides: {', '.join(POLICIES)}; options as in fifo:workers=2,backfill=true."),
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Same input and seed, same decision.")]
+PictureOption = Annotated[
+    Path | None, typer.Option(help="Draw the cluster with its rings into this file (.svg, .png or .pdf).")
+]
+
+
+def solve(
+    snapshot: Annotated[Path, typer.Argument(help="A snapshot file, JSON or YAML; - is standard input.")],
+    *,
+    policy: PolicyOption = DEFAULT_POLICY,
+    seed: SeedOption = 0,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds after which a searching policy ends; others take no notice."),
+    ] = None,
+    gap: Annotated[
+        float | None,
+        typer.Option(min=0, help="Relative gap at which a searching policy ends; others take no notice."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the decision as JSON.")] = False,
+    slot: Annotated[
+        int | None,
+        typer.Option(min=0, help="Take a scenario instead, as it is in this slot with nothing served."),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the decision to this file as well.")
+    ] = None,
+    picture: PictureOption = None,
+) -> None:
+    """Decide one slot: which jobs get rings, of how many workers, on which servers, over which links.
+
+    Example:  gadget solve snapshot.json --policy fifo --json > decision.json
+    """
+    del time_limit, gap  # no policy searches yet
+    decider = build_policy(policy)
+    if slot is None:
+        shown = read_snapshot(snapshot)
+    else:
+        scenario = read_scenario(snapshot)
+        if slot >= scenario.slots:
+            raise BadOption(
+                f"--slot {slot}: {snapshot} has slots 0 … {scenario.slots - 1}. Choose one of them."
+            )
+        shown = scenario.snapshot(slot)
+    decision = decide_slot(decider, shown, seed)
+    if save is not None:
+        write(save, decision)
+    if picture is not None:
+        draw_cluster(shown.cluster, picture, allocation=decision.allocation, title=f"Slot {decision.slot}")
+    if as_json:
+        write_whole(Path("-"), format_json(decision).encode())
+    else:
+        show_decision(output(), decision)
+    for path in (save, picture):
+        if path is not None:
+            remarks().print(Text(f"written: {path}"))
+
+
+def preview(
+    scenario: Annotated[Path, typer.Argument(help="A scenario file, JSON or YAML; - is standard input.")],
+    slots: Annotated[
+        int, typer.Option(min=1, help="How many slots to decide, from the first arrival on.")
+    ] = 3,
+    policy: PolicyOption = DEFAULT_POLICY,
+    seed: SeedOption = 0,
+    picture: PictureOption = None,
+) -> None:
+    """Decide the first slots of a scenario and show their rings, as tables and as a picture of the last.
+
+    Example:  gadget preview scenario.yaml --slots 3 --picture rings.svg
+    """
+    found = read_scenario(scenario)
+    decider = build_policy(policy)
+    first = min((job.arrival for job in found.jobs), default=0)
+    console = output()
+    last = None
+    for shown, decision in islice(run_slots(found, decider, seed=seed), first, first + slots):
+        show_decision(console, decision)
+        console.print()
+        last = shown, decision
+    if last is None:
+        raise BadOption(
+            f"{scenario}: no job arrives within its {found.slots} slots. Raise slots or lower arrivals."
+        )
+    if picture is not None:
+        shown, decision = last
+        draw_cluster(shown.cluster, picture, allocation=decision.allocation, title=f"Slot {decision.slot}")
+        remarks().print(Text(f"picture: {picture}"))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands."""
+    for command in (solve, preview):
+        app.command()(command)

@@ -1,0 +1,54 @@
+"""The `gadget` command."""
+
+import signal
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from gadget.cli import decide, generate, inspect
+from gadget.cli.console import remarks
+from gadget.errors import GadgetError
+
+app = typer.Typer(
+    name="gadget",
+    help="Schedules elastic ring-all-reduce training jobs on GPU clusters.",
+    epilog="Example:  gadget generate paper --jobs 60 -o scenario.yaml && gadget show scenario.yaml",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(generate.app)
+decide.add_to(app)
+inspect.add_to(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gadget {version('gadget-scheduler')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
+    ] = False,
+) -> None:
+    """Schedules elastic ring-all-reduce training jobs on GPU clusters."""
+
+
+def main() -> None:
+    """Run the command line; bad input ends it with one message and exit code 2."""
+    # As an exception, so that whatever is half done is cleaned up on the way out.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda caught, _: sys.exit(128 + caught))
+    try:
+        app()
+    except GadgetError as error:
+        remarks().print(Text(f"error: {error}"), soft_wrap=True)
+        sys.exit(2)

@@ -1,0 +1,1 @@
+"""Numbers and pictures that people look at."""

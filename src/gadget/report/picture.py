@@ -1,0 +1,467 @@
+"""A picture of a cluster: its servers, switches and links, and the rings of a slot on them."""
+
+import math
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from gadget.errors import BadOption
+from gadget.files import write_whole
+from gadget.model.cluster import Cluster
+from gadget.model.job import Job
+from gadget.model.ring import Allocation, Ring
+from gadget.report import layout as laid
+
+METADATA: Mapping[str, dict[str, None]] = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+STYLE = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial"],
+    "svg.fonttype": "none",
+    "svg.hashsalt": "gadget",
+    "text.usetex": False,
+}
+# Okabe and Ito's and Paul Tol's colours, which stay apart for colour-blind eyes, strongest contrasts first.
+STRONG = (
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#332288", "#999933", "#882255"),
+    *("#44AA99", "#AA4499", "#DDCC77", "#117733", "#EE8866", "#6699CC", "#661100", "#BBCC33", "#AA4466"),
+    *("#4D4D4D", "#77AADD"),
+)
+PALE = ("#A6C8DF", "#F3D9A2", "#A3D6C5", "#E6C4D8", "#CFCBE5", "#EBBFA0", "#D3D3A8", "#C9A6B6", "#B4D9D4")
+FREE, INK, SOFT, LINE, PANEL = "#E3E7EC", "#2E3742", "#69747F", "#BFC7D0", "#F5F7F9"
+OVERFULL = "#000000"
+HEAT = LinearSegmentedColormap.from_list("load", ["#FCE9B0", "#F6B04D", "#E2603C", "#A3204F", "#4A1052"])
+FILL = LinearSegmentedColormap.from_list("fill", [FREE, "#9CC7E3", "#3F8FC4", "#0B4F8A"])
+MOST_RINGS = 25
+"""With more rings than this on the links, links show their load instead."""
+MOST_NAMES = 20
+MARGIN = 0.25
+LINK_WIDTHS = (0.7, 1.3, 2.1, 3.2)
+
+Ends = frozenset[str]
+Corner = list[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn: a cluster, the rings on it, and the jobs they belong to, where known."""
+
+    cluster: Cluster
+    allocation: Allocation
+    jobs: Mapping[str, Job]
+
+    @cached_property
+    def resource(self) -> str:
+        """What a cell stands for: GPUs if there are any, else the first resource."""
+        names = self.cluster.resource_names
+        return "gpu" if "gpu" in names or not names else names[0]
+
+    @cached_property
+    def ranked(self) -> tuple[Ring, ...]:
+        """The rings, largest first."""
+        return tuple(sorted(self.allocation.rings, key=lambda ring: (-ring.size, -len(set(ring.workers)))))
+
+    @cached_property
+    def colours(self) -> Mapping[str, str]:
+        """A colour for each job: its own for the largest rings, pale and shared for the rest."""
+        names = list(dict.fromkeys(ring.job for ring in self.ranked))
+        pale = {name: PALE[place % len(PALE)] for place, name in enumerate(names[len(STRONG) :])}
+        return dict(zip(names, STRONG, strict=False)) | pale
+
+    @cached_property
+    def held(self) -> Mapping[str, Mapping[str, float]]:
+        """For each server how much of the resource each job holds."""
+        held: dict[str, Counter[str]] = defaultdict(Counter)
+        for ring in self.ranked:
+            job = self.jobs.get(ring.job)
+            each = job.resources.get(self.resource, 0) if job else 1
+            for server, workers in ring.workers_by_server().items():
+                held[server][ring.job] += each * workers  # type: ignore[assignment]  # amounts may be fractions
+        return held
+
+    @cached_property
+    def crossing(self) -> Mapping[Ends, tuple[Ring, ...]]:
+        """The rings over each link, largest first."""
+        over: dict[Ends, list[Ring]] = {frozenset(link.ends): [] for link in self.cluster.links}
+        for ring in self.ranked:
+            for ends in dict.fromkeys(frozenset(hop) for hop in ring.hops()):
+                if ends in over:
+                    over[ends].append(ring)
+        return {ends: tuple(rings) for ends, rings in over.items()}
+
+    @cached_property
+    def loads(self) -> Mapping[Ends, float]:
+        """The fraction of each link's capacity that is reserved, in its busier direction."""
+        reserved: dict[tuple[str, str], float] = defaultdict(float)
+        for ring in self.ranked:
+            job = self.jobs.get(ring.job)
+            for hop in ring.hops():
+                reserved[hop] += job.bandwidth_gbps if job else 0
+        loads = {}
+        for link in self.cluster.links:
+            busiest = max(reserved[link.ends], reserved[link.ends[::-1]])
+            loads[frozenset(link.ends)] = busiest / link.gbps if link.gbps else math.inf if busiest else 0.0
+        return loads
+
+    def units(self, server: str) -> float:
+        """How much of the resource a server has."""
+        return self.cluster.server_by_name[server].resources.get(self.resource, 0)
+
+    def used(self, servers: Iterable[str]) -> tuple[float, float]:
+        """What the servers' workers hold, and what the servers have."""
+        named = list(servers)
+        return sum(sum(self.held.get(s, {}).values()) for s in named), sum(map(self.units, named))
+
+
+def draw_cluster(
+    cluster: Cluster,
+    path: Path | str,
+    *,
+    allocation: Allocation | None = None,
+    jobs: Iterable[Job] = (),
+    title: str = "",
+) -> None:
+    """Draw a cluster to a .svg, .png or .pdf file, with the rings of a slot if an allocation is given.
+
+    `jobs` tell how many cells a worker takes and how much bandwidth a ring; without them a worker is one cell.
+    """
+    target = Path(path)
+    kind = target.suffix.lower().removeprefix(".")
+    if kind not in METADATA:
+        raise BadOption(f"{target}: a picture cannot be of kind {target.suffix!r}. Use .svg, .png or .pdf.")
+    content = BytesIO()
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        # Users' names may hold letters that the font lacks; a box in their place is all that happens.
+        warnings.simplefilter("ignore", UserWarning)
+        figure = build_figure(cluster, allocation=allocation, jobs=jobs, title=title)
+        figure.savefig(content, format=kind, dpi=200, metadata=METADATA[kind])
+    write_whole(target, content.getvalue())
+
+
+def build_figure(
+    cluster: Cluster, *, allocation: Allocation | None = None, jobs: Iterable[Job] = (), title: str = ""
+) -> Figure:
+    """The picture as a matplotlib figure whose axes are in inches."""
+    picture = Picture(cluster, allocation or Allocation(), {job.name: job for job in jobs})
+    most = max((picture.units(server.name) for server in cluster.servers), default=1)
+    layout = laid.find_layout(cluster, cells=math.ceil(min(most, laid.MOST_CELLS)))
+    figure = Figure(facecolor="white")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    left, bottom, right, top = _bounds(layout)
+    spare = max(0.0, 6.0 - (right - left)) / 2
+    left, right = left - spare, right + spare
+    _draw_blocks(axes, picture, layout)
+    tiers = _link_tiers([link.gbps for link in cluster.links])
+    _draw_links(axes, picture, layout, tiers)
+    _draw_servers(axes, picture, layout)
+    _draw_switches(axes, layout, cluster.switches)
+    top = _draw_header(axes, picture, title, left, top)
+    bottom = _draw_legend(axes, picture, layout, tiers, (left, right, bottom))
+    axes.set_xlim(left - MARGIN, right + MARGIN)
+    axes.set_ylim(bottom - MARGIN, top + MARGIN)
+    figure.set_size_inches(right - left + 2 * MARGIN, top - bottom + 2 * MARGIN)
+    return figure
+
+
+def _bounds(layout: laid.Layout) -> tuple[float, float, float, float]:
+    """Left, bottom, right and top of all nodes and links."""
+    if not layout.positions:
+        return 0.0, 0.0, 1.0, 1.0
+    centres = np.array(list(layout.positions.values()))
+    half = np.array([layout.sizes[node] for node in layout.positions]) / 2
+    corners = np.concatenate([centres - half, centres + half, *map(np.array, layout.paths.values())])
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    room = 0.3 if layout.blocks and not layout.detailed else 0.05
+    return float(low[0]), float(low[1]) - room, float(high[0]), float(high[1])
+
+
+def _write(axes: Axes, x: float, y: float, text: str, size: float, **more: object) -> None:
+    style: dict[str, object] = {"color": INK, "va": "center", "zorder": 8} | more
+    axes.text(x, y, text, fontsize=size, parse_math=False, **style)  # type: ignore[arg-type]
+
+
+def _box(x: float, y: float, width: float, height: float) -> Corner:
+    """The corners of a rectangle given by its lower left one."""
+    return [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
+
+
+def _panel(axes: Axes, corner: Corner, rounding: float, **style: object) -> None:
+    (x, y), _, (right, top), _ = corner
+    shape = f"round,pad=0,rounding_size={rounding}"
+    axes.add_patch(FancyBboxPatch((x, y), right - x, top - y, boxstyle=shape, **style))  # type: ignore[arg-type]
+
+
+def _draw_blocks(axes: Axes, picture: Picture, layout: laid.Layout) -> None:
+    """A ground under the servers of a rack; with a bar of what is in use where servers are but dots."""
+    few = len(layout.blocks) <= 150
+    for block in layout.blocks:
+        pad = 0.06 if few else 0.0
+        ground = _box(block.left - pad, block.bottom - pad / 2, block.width + 2 * pad, block.height + pad)
+        _panel(axes, ground, pad, facecolor=PANEL, edgecolor="none", zorder=0)
+        if layout.detailed or not picture.allocation.rings:
+            continue
+        used, units = picture.used(block.servers)
+        share = min(1.0, used / units) if units else 0.0
+        y = block.bottom - 0.14
+        axes.add_collection(
+            PolyCollection(
+                [_box(block.left, y, block.width, 0.06), _box(block.left, y, block.width * share, 0.06)],
+                facecolors=[FREE, STRONG[0]],
+                zorder=3,
+                label="bars",
+            )
+        )
+        if block.width > 0.2:
+            _write(axes, block.left + block.width / 2, y - 0.09, f"{share:.0%}", 5, ha="center", color=SOFT)
+
+
+def _link_tiers(capacities: Sequence[float]) -> list[tuple[float, float]]:
+    """Up to four ranges of capacity: the values themselves if they are few, else equal steps of their log."""
+    values = sorted({gbps for gbps in capacities if gbps})
+    if len(values) <= len(LINK_WIDTHS):
+        return [(gbps, gbps) for gbps in values]
+    edges = np.geomspace(values[0], values[-1], len(LINK_WIDTHS) + 1)
+    places = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(LINK_WIDTHS) - 1)
+    bins = [
+        [v for v, place in zip(values, places, strict=True) if place == n] for n in range(len(LINK_WIDTHS))
+    ]
+    return [(found[0], found[-1]) for found in bins if found]
+
+
+def _draw_links(
+    axes: Axes, picture: Picture, layout: laid.Layout, tiers: Sequence[tuple[float, float]]
+) -> None:
+    thin = 1.0 if len(layout.paths) < 1000 else 0.35
+    lines, widths, colours = [], [], []
+    hot = _shows_load(picture, layout)
+    for link in picture.cluster.links:
+        if link.ends not in layout.paths:
+            continue
+        lines.append(layout.paths[link.ends])
+        tier = next((n for n, (_, most) in enumerate(tiers) if link.gbps <= most), 0)
+        widths.append(LINK_WIDTHS[tier] * thin if link.gbps else 0.3)
+        load = picture.loads[frozenset(link.ends)] if hot else 0.0
+        colours.append(
+            OVERFULL if load > 1 + 1e-9 else matplotlib.colors.to_hex(HEAT(load)) if load else LINE
+        )
+    axes.add_collection(
+        LineCollection(lines, linewidths=widths, colors=colours, zorder=1, label="links", joinstyle="round")
+    )
+    if not hot:
+        _draw_rings(axes, picture, layout)
+
+
+def _shows_load(picture: Picture, layout: laid.Layout) -> bool:
+    """True when too many rings cross the drawn links for each to have a line."""
+    drawn = [rings for ends, rings in picture.crossing.items() if rings and tuple(ends)]
+    shown = {frozenset(ends) for ends in layout.paths}
+    rings = {ring.job for ends, over in picture.crossing.items() if ends in shown for ring in over}
+    return bool(drawn) and len(rings) > MOST_RINGS and any(picture.loads.values())
+
+
+def _draw_rings(axes: Axes, picture: Picture, layout: laid.Layout) -> None:
+    """Each ring beside the others on every link it crosses, as in a cable."""
+    lines, colours = [], []
+    for ends, path in layout.paths.items():
+        rings = picture.crossing[frozenset(ends)]
+        apart = min(0.031, 0.45 / len(rings)) if rings else 0
+        for place, ring in enumerate(rings):
+            lines.append(_shift(path, (place - (len(rings) - 1) / 2) * apart))
+            colours.append(picture.colours[ring.job])
+    axes.add_collection(
+        LineCollection(lines, colors=colours, linewidths=1.5, zorder=2, label="rings", joinstyle="round")
+    )
+
+
+def _shift(path: laid.Path, distance: float) -> Corner:
+    """The path moved sideways, to the right of one who walks up it."""
+    points = np.array(path)
+    steps = np.diff(points, axis=0)
+    lengths = np.maximum(np.hypot(steps[:, 0], steps[:, 1]), 1e-9)
+    sides = np.column_stack([steps[:, 1], -steps[:, 0]]) / lengths[:, None]
+    before, after = np.vstack([sides[:1], sides]), np.vstack([sides, sides[-1:]])
+    # At a corner the shifted sides meet on its bisector; sharp corners are cut.
+    scale = np.maximum(1 + (before * after).sum(axis=1), 0.5)
+    moved = points + distance * (before + after) / scale[:, None]
+    return [(float(x), float(y)) for x, y in moved]
+
+
+def _draw_servers(axes: Axes, picture: Picture, layout: laid.Layout) -> None:
+    servers = [server.name for server in picture.cluster.servers]
+    if not layout.detailed:
+        return _draw_dots(axes, picture, layout, servers)
+    boxes, edges = [], []
+    cells: list[Corner] = []
+    colours: list[str] = []
+    for server in servers:
+        units = picture.units(server)
+        frame = _server_frame(layout, server, units)
+        boxes.append(frame)
+        held = picture.held.get(server, {})
+        edges.append(OVERFULL if sum(held.values()) > units * (1 + 1e-9) else "#98A3AE")
+        for corner, colour in _fill_cells(picture, frame, layout.cell, server):
+            cells.append(corner)
+            colours.append(colour)
+        (x, y), _, (right, top), _ = frame
+        if units > laid.MOST_CELLS:
+            _write(axes, (x + right) / 2, (y + top) / 2, f"{units:g}", 6, ha="center", zorder=9)
+        if layout.labelled:
+            _write(axes, (x + right) / 2, y - 0.065, laid.short_name(server), 6, ha="center", color=SOFT)
+    frames = PolyCollection(
+        boxes, facecolors="white", edgecolors=edges, linewidths=0.6, zorder=3, label="servers"
+    )
+    axes.add_collection(frames)
+    axes.add_collection(PolyCollection(cells, facecolors=colours, linewidths=0, zorder=4, label="cells"))
+    return None
+
+
+def _server_frame(layout: laid.Layout, server: str, units: float) -> Corner:
+    """The box of a server: as wide as all others, as high as its own cells."""
+    (x, y), (width, height) = layout.positions[server], layout.sizes[server]
+    own = (laid.cell_grid(math.ceil(units))[1] + 0.5) * layout.cell
+    columns = round(width / layout.cell - 0.5)
+    own = (max(1, math.ceil(min(units, laid.MOST_CELLS) / columns)) + 0.5) * layout.cell
+    return _box(x - width / 2, y + height / 2 - own, width, own)
+
+
+def _fill_cells(picture: Picture, frame: Corner, cell: float, server: str) -> Iterator[tuple[Corner, str]]:
+    """Rectangles for the units of a server, each in the colour of the job that holds it."""
+    units = picture.units(server)
+    (left, bottom), _, (right, top), _ = frame
+    pad = 0.25 * cell
+    spans, start = [], 0.0
+    for job, amount in picture.held.get(server, {}).items():
+        spans.append((start, min(start + amount, units), picture.colours[job]))
+        start += amount
+    spans.append((min(start, units), units, FREE))
+    columns = round((right - left) / cell - 0.5)
+    whole = units > laid.MOST_CELLS
+    for place in range(1 if whole else math.ceil(units)):
+        row, column = divmod(place, columns)
+        low, high = (0.0, units) if whole else (float(place), min(place + 1.0, units))
+        side = right - left - 2 * pad if whole else 0.86 * cell
+        x = left + pad + (0 if whole else (column + 0.07) * cell)
+        y = bottom + pad if whole else top - pad - (row + 0.93) * cell
+        tall = top - bottom - 2 * pad if whole else 0.86 * cell
+        for begin, end, colour in spans:
+            a, b = max(low, begin), min(high, end)
+            if b > a:
+                per_unit = side / (units if whole else 1)
+                yield _box(x + (a - low) * per_unit, y, (b - a) * per_unit, tall), colour
+
+
+def _draw_dots(axes: Axes, picture: Picture, layout: laid.Layout, servers: Sequence[str]) -> None:
+    """One square per server, darker the more of it is in use."""
+    squares, colours = [], []
+    for server in servers:
+        (x, y), side = layout.positions[server], 0.8 * min(layout.sizes[server])
+        used, units = picture.used([server])
+        squares.append(_box(x - side / 2, y - side / 2, side, side))
+        shade = used / units if units else 0.0
+        shade = shade if picture.allocation.rings else 0.45
+        colours.append(OVERFULL if shade > 1 + 1e-9 else matplotlib.colors.to_hex(FILL(shade)))
+    axes.add_collection(PolyCollection(squares, facecolors=colours, linewidths=0, zorder=3, label="cells"))
+
+
+def _draw_switches(axes: Axes, layout: laid.Layout, switches: Sequence[str]) -> None:
+    for switch in switches:
+        (x, y), (width, height) = layout.positions[switch], layout.sizes[switch]
+        _panel(
+            axes,
+            _box(x - width / 2, y - height / 2, width, height),
+            height / 4,
+            facecolor=INK,
+            zorder=5,
+            lw=0,
+        )
+        name = laid.short_name(switch, 14)
+        size = min(7.5, 7.5 * (width - 0.06) / max(0.01, laid.text_inches(name, 7.5)))
+        if size >= 4.5:
+            _write(axes, x, y, name, size, ha="center", color="white")
+
+
+def _draw_header(axes: Axes, picture: Picture, title: str, left: float, top: float) -> float:
+    """Title and a line of facts above the picture; the new top."""
+    used, units = picture.used(picture.cluster.server_by_name)
+    facts = [f"{len(picture.cluster.servers):,} servers", f"{units:,g} {picture.resource}"]
+    if picture.cluster.switches:
+        facts.append(f"{len(picture.cluster.switches):,} switches")
+    if picture.allocation.rings:
+        facts += [f"{len(picture.ranked):,} rings", f"{used / units if units else 0:.0%} in use"]
+    _write(axes, left, top + 0.3, "  ·  ".join(facts), 8, color=SOFT)
+    if not title:
+        return top + 0.35
+    _write(axes, left, top + 0.53, title, 12, weight="bold")
+    return top + 0.62
+
+
+def _draw_legend(
+    axes: Axes,
+    picture: Picture,
+    layout: laid.Layout,
+    tiers: Sequence[tuple[float, float]],
+    bounds: tuple[float, float, float],
+) -> float:
+    """Names of the largest rings, then what lines and shades mean; the new bottom."""
+    left, right, y = bounds
+    named = picture.ranked[:MOST_NAMES] if layout.detailed or not _shows_load(picture, layout) else ()
+    entries: list[tuple[str, str, float]] = [
+        (laid.short_name(r.job, 26) + f" × {r.size}", picture.colours[r.job], 0.0) for r in named
+    ]
+    if named and len(picture.ranked) > len(named):
+        entries.append((f"{len(picture.ranked) - len(named):,} smaller rings", PALE[0], 0.0))
+    y = _draw_entries(axes, entries, left, right, y - 0.1)
+    entries = [("free", FREE, 0.0)] if layout.detailed and picture.allocation.rings else []
+    shown = {link.gbps for link in picture.cluster.links if link.ends in layout.paths}
+    for (low, high), width in zip(tiers, LINK_WIDTHS, strict=False):
+        if any(low <= gbps <= high for gbps in shown):
+            entries.append((f"{low:,g} Gbps" if low == high else f"{low:,g}–{high:,g} Gbps", LINE, width))
+    shades = []
+    if _shows_load(picture, layout):
+        shades.append(("link load", HEAT))
+    if not layout.detailed and picture.allocation.rings:
+        shades.append((f"{picture.resource} in use", FILL))
+    y = _draw_entries(axes, entries, left, right, y)
+    for name, shade in shades:
+        y -= 0.2
+        _write(axes, left, y, laid.short_name(name, 20), 7, color=SOFT)
+        start = left + laid.text_inches(laid.short_name(name, 20), 7) + 0.12
+        steps = [_box(start + 0.05 * n, y - 0.05, 0.05, 0.1) for n in range(24)]
+        colours = [shade(n / 23) for n in range(24)]
+        axes.add_collection(PolyCollection(steps, facecolors=colours, linewidths=0))
+        _write(axes, start + 1.26, y, "0 … 100%", 7, color=SOFT)
+    return y
+
+
+def _draw_entries(
+    axes: Axes, entries: Sequence[tuple[str, str, float]], left: float, right: float, y: float
+) -> float:
+    """Swatches (or lines of a width) with their texts, in columns; the new bottom."""
+    if not entries:
+        return y
+    pitch = max(laid.text_inches(text, 7) for text, _, _ in entries) + 0.4
+    columns = max(1, min(len(entries), int((right - left) / pitch)))
+    for place, (text, colour, width) in enumerate(entries):
+        row, column = divmod(place, columns)
+        x, height = left + column * pitch, y - 0.17 * (row + 1)
+        thick = width / 72 if width else 0.1
+        swatch = _box(x, height - thick / 2, 0.2 if width else 0.1, thick)
+        axes.add_collection(PolyCollection([swatch], facecolors=[colour], linewidths=0))
+        _write(axes, x + 0.26 if width else x + 0.16, height - 0.005, text, 7)
+    return y - 0.17 * math.ceil(len(entries) / columns) - 0.06

@@ -1,0 +1,68 @@
+"""One suite over every policy: what leaves a policy is feasible, explained, and the same every time."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gadget.model.codec import format_json
+from gadget.model.decision import Decision
+from gadget.model.referee import find_false_claims, find_violations
+from gadget.model.ring import Allocation, Ring
+from gadget.model.snapshot import Snapshot
+from gadget.policies.policy import decide_slot
+from gadget.policies.registry import POLICIES, build_policy
+from tests.strategies import snapshots
+
+# Every policy, and every option that changes its course.
+VARIANTS = [*POLICIES, "fifo:workers=1", "fifo:workers=3,backfill=true"]
+
+policy = pytest.mark.parametrize("text", VARIANTS)
+
+
+def decide(text: str, snapshot: Snapshot, seed: int = 0) -> Decision:
+    return decide_slot(build_policy(text), snapshot, seed)
+
+
+@policy
+@settings(max_examples=150, deadline=None)
+@given(snapshot=snapshots())
+def test_what_leaves_a_policy_is_feasible_and_its_claims_are_true(text: str, snapshot: Snapshot) -> None:
+    decision = decide(text, snapshot)
+    assert find_violations(snapshot, decision.allocation) == []
+    assert find_false_claims(snapshot, decision) == []
+
+
+@policy
+@settings(max_examples=80, deadline=None)
+@given(snapshot=snapshots())
+def test_every_job_has_a_ring_or_a_reason_and_not_both(text: str, snapshot: Snapshot) -> None:
+    decision = decide(text, snapshot)
+    served = [ring.job for ring in decision.allocation.rings]
+    waiting = [one.job for one in decision.waiting]
+    assert sorted(served + waiting) == sorted(active.job.name for active in snapshot.jobs)
+    assert all(one.reason and one.detail for one in decision.waiting)
+
+
+@policy
+@settings(max_examples=60, deadline=None)
+@given(snapshot=snapshots(), seed=st.integers(0, 2**32))
+def test_the_same_input_and_seed_give_the_same_bytes(text: str, snapshot: Snapshot, seed: int) -> None:
+    once, again = (replace(decide(text, snapshot, seed), seconds=0.0) for _ in range(2))
+    assert format_json(once) == format_json(again)
+    assert once.seed == seed
+
+
+@policy
+@settings(max_examples=60, deadline=None)
+@given(snapshot=snapshots(), data=st.data())
+def test_nonsense_in_running_never_spoils_a_decision(
+    text: str, snapshot: Snapshot, data: st.DataObject
+) -> None:
+    names = st.sampled_from([*snapshot.cluster.nodes, *(a.job.name for a in snapshot.jobs), "nowhere"])
+    path = st.lists(names, max_size=4).map(tuple)
+    rings = st.builds(Ring, names, path, st.lists(path, max_size=4).map(tuple))
+    running = Allocation(tuple(data.draw(st.lists(rings, max_size=4))))
+    shown = replace(snapshot, running=running)
+    assert find_violations(shown, decide(text, shown).allocation) == []

@@ -1,0 +1,82 @@
+"""Every command that the documentation shows is run here, and prints what the page says it prints.
+
+In a page, a ```console block is a session: lines behind `$ ` are run, lines below them are compared with the
+output, where `...` stands for anything. A comment `# exits with N` tells an exit code. A block behind
+`<!-- file: NAME -->` is a file that the reader is asked to write.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"(?:<!-- file: (?P<file>\S+) -->\n)?```(?P<language>\w*)\n(?P<body>.*?)```", re.DOTALL)
+EXIT = re.compile(r"# exits with (\d+)")
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+
+
+def commands(body: str) -> Iterator[tuple[str, str]]:
+    """Each command of a session with the output shown below it."""
+    command: str | None = None
+    shown: list[str] = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            if command is not None:
+                yield command, "\n".join(shown)
+            command, shown = line[2:], []
+        else:
+            shown.append(line)
+    if command is not None:
+        yield command, "\n".join(shown)
+
+
+def matches(shown: str, printed: str) -> bool:
+    pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
+    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_shown_does_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "COLUMNS": "120",
+    }
+    for block in BLOCK.finditer(page.read_text()):
+        if block["file"]:
+            (tmp_path / block["file"]).write_text(block["body"])
+        if block["language"] != "console":
+            continue
+        for command, shown in commands(block["body"]):
+            ended = subprocess.run(
+                ["bash", "-c", command],
+                cwd=tmp_path,
+                env=environment,
+                text=True,
+                timeout=300,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+            expected = int(found[1]) if (found := EXIT.search(command)) else 0
+            assert ended.returncode == expected, f"{command}\n{ended.stdout}"
+            assert matches(shown, ended.stdout), f"{command}\nshown:\n{shown}\nprinted:\n{ended.stdout}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_inside_the_project_leads_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_matcher_can_say_no() -> None:
+    assert matches("a ... c", "a b c")
+    assert not matches("a ... d", "a b c")
+    assert not matches("", "something")
