@@ -21,7 +21,7 @@ from gadget import (
     find_violations,
 )
 from tests.brute_force import is_feasible
-from tests.judged_cases import BREAKS, HARMLESS, draw_case
+from tests.judged_cases import BREAKS, HARMLESS, RARELY_HARMFUL, draw_case
 from tests.strategies import allocations, snapshots
 
 
@@ -42,7 +42,7 @@ def test_it_has_an_answer_to_any_rings(snapshot, data):
 
 def test_both_verdicts_are_frequent_and_right():
     feasible, broken, constraints = Counter(), Counter(), Counter()
-    for seed in range(3000):
+    for seed in range(4000):
         how, snapshot, allocation = draw_case(random.Random(seed))
         found = find_violations(snapshot, allocation)
         assert (found == []) == is_feasible(snapshot, allocation), (seed, how, found)
@@ -51,7 +51,7 @@ def test_both_verdicts_are_frequent_and_right():
     assert feasible.total() >= 800
     assert broken.total() >= 800
     assert all(broken[how] == 0 for how in HARMLESS)
-    assert all(broken[how] >= 10 for how in BREAKS if how not in HARMLESS), broken
+    assert all(broken[how] >= 30 for how in BREAKS if how not in (*HARMLESS, *RARELY_HARMFUL)), broken
     assert all(
         constraints[constraint] >= 40
         for constraint in (

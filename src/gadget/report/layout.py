@@ -9,8 +9,9 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count as count_up
 
 import networkx as nx
 import numpy as np
@@ -31,8 +32,7 @@ LONGEST_LABEL = 9
 POINTS_PER_LETTER = 0.61
 
 _LARGEST_CELL, _READABLE_CELL = 0.135, 0.105
-_TALLEST_BLOCK = 3.4
-_BLOCK_GAP = 0.22
+_TALLEST_BLOCK = 4.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class _Slot:
     labelled: bool
 
     @property
-    def pitch(self) -> float:
-        return self.box[0] + self.gap
+    def row_pitch(self) -> float:
+        return self.box[1] + (0.08 if self.gap else 0)
 
 
 def find_layout(cluster: Cluster, *, cells: int = 8) -> Layout:
@@ -155,16 +155,15 @@ def _lay_tiers(cluster: Cluster, grid: tuple[int, int], detailed: bool, longest:
     groups = _group_servers(cluster, tiers)
     slot = _choose_slot([len(servers) for _, servers in groups], grid, detailed, longest)
     positions: dict[str, Point] = {}
-    blocks = list(_place_blocks(groups, slot, positions))
-    span = blocks[-1].left + blocks[-1].width if blocks else 1.0
+    blocks = tuple(_place_blocks(groups, slot, positions))
     sizes = dict.fromkeys(positions, slot.box)
-    layers = _place_switches(cluster, tiers, blocks, span, positions, sizes)
+    layers = _place_switches(cluster, tiers, blocks, positions=positions, sizes=sizes, detailed=detailed)
     paths = {
-        link.ends: _lift(cluster, link.ends, positions, sizes, slot)
+        link.ends: _lift(cluster, link.ends, positions, slot)
         for link in cluster.links
         if detailed or not any(end in cluster.server_by_name for end in link.ends)
     }
-    return Layout(positions, sizes, paths, slot.cell, detailed, slot.labelled, tuple(blocks), layers)
+    return Layout(positions, sizes, paths, slot.cell, detailed, slot.labelled, blocks, layers)
 
 
 def _group_servers(
@@ -195,16 +194,14 @@ def _walk_down(cluster: Cluster, tiers: Mapping[str, int]) -> dict[str, int]:
 
 def _choose_slot(counts: Sequence[int], grid: tuple[int, int], detailed: bool, longest: float) -> _Slot:
     """The fewest rows with readable cells; if there are none, the rows with the largest cells."""
-    best: _Slot | None = None
-    for rows in range(1, max(counts, default=1) + 1):
-        slot = _fit_slot(counts, grid, rows, detailed, longest)
-        if best is not None and rows * (slot.box[1] + 0.08) > _TALLEST_BLOCK:
+    fits = (_fit_slot(counts, grid, n, detailed, longest) for n in range(1, max(counts, default=1) + 1))
+    best = next(fits)
+    for slot in fits:
+        if best.cell >= _READABLE_CELL and (best.labelled or not detailed):
             break
-        if best is None or slot.cell > best.cell:
-            best = slot
-        if slot.cell >= _READABLE_CELL and (slot.labelled or not detailed):
-            return slot
-    assert best is not None  # the first one is always kept
+        if slot.rows * slot.row_pitch > _TALLEST_BLOCK:
+            break
+        best = max(slot, best, key=lambda fit: fit.cell)
     return best
 
 
@@ -212,72 +209,79 @@ def _fit_slot(
     counts: Sequence[int], grid: tuple[int, int], rows: int, detailed: bool, longest: float
 ) -> _Slot:
     columns = max(1, sum(math.ceil(count / rows) for count in counts))
+    room = (WIDTH - len(counts) * _block_gap(len(counts))) / columns
     # Beside every column of boxes there is a channel for the links of the lower rows.
-    gap = 0.1 + 0.045 * (rows - 1) if detailed else 0.0
-    block_gap = min(_BLOCK_GAP, 3 / max(1, len(counts)))
-    room = (WIDTH - len(counts) * block_gap) / columns - gap
+    gap = min(0.1 + 0.045 * (rows - 1), 0.4 * room) if detailed else 0.0
     padding = 0.5 if detailed else 0.2
-    cell = max(0.008, min(_LARGEST_CELL, room / (grid[0] + padding)))
+    cell = min(_LARGEST_CELL, (room - gap) / (grid[0] + padding))
     width = cell * (grid[0] + padding)
-    labelled = detailed and longest <= max(room + gap - 0.03, width)
+    labelled = detailed and longest + 0.03 <= room
     if labelled:
         gap = max(gap, longest + 0.03 - width)
-    height = cell * (grid[1] + padding) + (LABEL_HEIGHT if labelled else 0)
-    return _Slot(rows, cell, (width, height), gap, labelled)
+    return _Slot(rows, cell, (width, cell * (grid[1] + padding) + LABEL_HEIGHT * labelled), gap, labelled)
+
+
+def _block_gap(blocks: int) -> float:
+    return min(0.22, 3 / max(1, blocks))
 
 
 def _place_blocks(
-    groups: Iterable[tuple[tuple[str, ...], tuple[str, ...]]], slot: _Slot, positions: dict[str, Point]
+    groups: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], slot: _Slot, positions: dict[str, Point]
 ) -> Iterator[Block]:
-    groups = list(groups)
-    block_gap = min(_BLOCK_GAP, 3 / max(1, len(groups)))
-    row_pitch = slot.box[1] + (0.08 if slot.gap else 0)
-    left = 0.0
+    left, pitch = 0.0, slot.box[0] + slot.gap
     for switches, servers in groups:
         rows = min(slot.rows, len(servers))
         columns = math.ceil(len(servers) / rows)
         for place, server in enumerate(servers):
             row, column = divmod(place, columns)
-            x = left + slot.gap / 2 + slot.box[0] / 2 + column * slot.pitch
-            positions[server] = (x, -slot.box[1] / 2 - row * row_pitch)
-        width, height = columns * slot.pitch, rows * row_pitch
+            positions[server] = (left + (column + 0.5) * pitch, -slot.box[1] / 2 - row * slot.row_pitch)
+        width, height = columns * pitch, rows * slot.row_pitch
         yield Block(switches, servers, left, -height, width, height)
-        left += width + block_gap
+        left += width + _block_gap(len(groups))
 
 
 def _place_switches(
     cluster: Cluster,
     tiers: Mapping[str, int],
     blocks: Sequence[Block],
-    span: float,
+    *,
     positions: dict[str, Point],
     sizes: dict[str, Point],
+    detailed: bool,
 ) -> tuple[tuple[str, ...], ...]:
     """Each layer above the middle of what hangs from it, in as few crossings as that gives."""
-    anchors: dict[str, list[float]] = defaultdict(list)
+    span = max(1.5, blocks[-1].left + blocks[-1].width) if blocks else 1.5
+    under: dict[str, list[float]] = defaultdict(list)
     for block in blocks:
         for switch in block.switches:
-            anchors[switch].append(block.left + block.width / 2)
-    layers = []
-    height = 0.3
-    span = max(span, 1.5)
+            under[switch].append(block.left + block.width / 2)
+    layers, ground = [], 0.0
     for tier in range(1, max((tiers[switch] for switch in cluster.switches), default=0) + 1):
         members = [switch for switch in cluster.switches if tiers[switch] == tier]
         wanted = {}
         for switch in members:
             below = [positions[n][0] for n in cluster.neighbours[switch] if 0 < tiers[n] < tier]
-            under = below or anchors[switch] or [span / 2]
-            wanted[switch] = sum(under) / len(under)
+            spots = below or under[switch] or [span / 2]
+            wanted[switch] = sum(spots) / len(spots)
         members.sort(key=wanted.__getitem__)
-        wide = max((text_inches(short_name(name, 14), 7.5) + 0.16 for name in members), default=0)
-        wide = min(wide, 0.86 * span / max(1, len(members)))
-        spread = min(span / max(1, len(members)), 2.6 * wide)
-        height += min(1.25, 0.42 + 0.09 * span) if tier == 1 else min(1.35, 0.62 + 0.09 * span)
+        size = _switch_size(members, 0.86 * span / max(1, len(members)))
+        spread = min(span / max(1, len(members)), 2.6 * size[0])
+        gap = min(1.2, 0.5 + 0.09 * span) if detailed or tier > 1 else 0.12
+        height = ground + gap + size[1] / 2
         for switch, x in zip(members, _spread([wanted[m] for m in members], spread), strict=True):
             positions[switch] = (x, height)
-            sizes[switch] = (wide, min(0.22, max(0.06, 1.5 * wide)))
+            sizes[switch] = size
         layers.append(tuple(members))
+        ground = height + size[1] / 2
     return tuple(layers)
+
+
+def _switch_size(names: Sequence[str], room: float) -> Point:
+    """Wide enough for the longest name; upright where there is only room for that."""
+    longest = max((text_inches(short_name(name, 14), 7.5) + 0.16 for name in names), default=0)
+    if room >= 0.75 * longest:
+        return min(longest, room), 0.22
+    return min(0.2, room), longest if room >= 0.12 else 0.12
 
 
 def _spread(wanted: Sequence[float], apart: float) -> list[float]:
@@ -293,40 +297,29 @@ def _spread(wanted: Sequence[float], apart: float) -> list[float]:
     return [mean + place * apart for place, mean in enumerate(means)]
 
 
-def _lift(
-    cluster: Cluster,
-    ends: tuple[str, str],
-    positions: Mapping[str, Point],
-    sizes: Mapping[str, Point],
-    slot: _Slot,
-) -> Path:
+def _lift(cluster: Cluster, ends: tuple[str, str], positions: Mapping[str, Point], slot: _Slot) -> Path:
     """The line of a link in a tiered layout, from its lower end upwards."""
     low, high = sorted(ends, key=lambda end: positions[end][1])
-    (x, y), (x_high, y_high) = positions[low], positions[high]
+    (x, y), peak = positions[low], positions[high]
     if low not in cluster.server_by_name:
-        return _arc((x, y), (x_high, y_high)) if y == y_high else ((x, y), (x_high, y_high))
-    row = round((-y - slot.box[1] / 2) / (slot.box[1] + 0.08))
+        return _arc((x, y), peak) if y == peak[1] else ((x, y), peak)
     top = y + slot.box[1] / 2
+    row = round(-top / slot.row_pitch)
     if row == 0:
-        return ((x, top), (x, top + 0.05), (x_high, y_high))
+        return ((x, top), (x, 0.05), peak)
     # Lower rows climb in the channel left of their column, each on a line of its own.
     channel = x - slot.box[0] / 2 - slot.gap * row / slot.rows
     corner = top - min(0.06, slot.cell)
-    return ((x - slot.box[0] / 2, corner), (channel, corner), (channel, 0.05), (x_high, y_high))
+    return ((x, corner), (channel, corner), (channel, 0.05), peak)
 
 
 def _arc(start: Point, end: Point, bulge: float = 0.22) -> Path:
-    """A bow from one node to another, to its left as one walks; towards the top from left to right."""
-    (x, y), (u, v) = (start, end) if start <= end else (end, start)
-    middle = ((x + u) / 2 - bulge * (v - y) * 2, (y + v) / 2 + bulge * (u - x) * 2)
-    steps = [step / 16 for step in range(17)]
-    return tuple(
-        (
-            (1 - t) ** 2 * x + 2 * t * (1 - t) * middle[0] + t * t * u,
-            (1 - t) ** 2 * y + 2 * t * (1 - t) * middle[1] + t * t * v,
-        )
-        for t in steps
-    )
+    """A bow from one node to another: over the top, or to the left of what stands upright."""
+    a, b = np.array(min(start, end)), np.array(max(start, end))
+    middle = (a + b) / 2 + 2 * bulge * np.array([a[1] - b[1], b[0] - a[0]])
+    steps = np.linspace(0, 1, 25)[:, None]
+    points = (1 - steps) ** 2 * a + 2 * steps * (1 - steps) * middle + steps**2 * b
+    return tuple((float(x), float(y)) for x, y in points)
 
 
 def _lay_graph(cluster: Cluster, grid: tuple[int, int], detailed: bool, longest: float) -> Layout:
@@ -340,7 +333,7 @@ def _lay_graph(cluster: Cluster, grid: tuple[int, int], detailed: bool, longest:
     positions = {
         node: (float(x) * scale, float(y) * scale) for node, (x, y) in zip(cluster.nodes, spots, strict=True)
     }
-    labelled = detailed and scale > 0.6
+    labelled = detailed and scale * pitch > max(longest, height * scale + LABEL_HEIGHT) + 0.06
     box = (
         (width * scale, height * scale + LABEL_HEIGHT * labelled) if detailed else (0.5 * pitch * scale,) * 2
     )
@@ -359,7 +352,7 @@ def _lay_graph(cluster: Cluster, grid: tuple[int, int], detailed: bool, longest:
 
 def _find_spots(cluster: Cluster) -> tuple[Floats, frozenset[frozenset[str]]]:
     """Positions of the nodes, neighbours about 1 apart, and the links that have to bow around others."""
-    graph = nx.Graph()
+    graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from(cluster.nodes)
     graph.add_edges_from(link.ends for link in cluster.links)
     if (grid := _read_grid(cluster)) is not None:
@@ -440,20 +433,18 @@ def _separate(spots: Floats) -> Floats:
     taken: set[tuple[int, int]] = set()
     for place in range(count):
         middle = np.rint(spots[place] * fine).astype(int)
-        cell = next(c for c in _spiral(int(middle[0]), int(middle[1])) if _is_free(c, taken, fine))
+        cell = _find_free(int(middle[0]), int(middle[1]), taken, fine)
         taken.add(cell)
         spots[place] = spots[place] if cell == tuple(middle) and fine > 1 else np.array(cell) / fine
     return spots
 
 
-def _is_free(cell: tuple[int, int], taken: set[tuple[int, int]], fine: int) -> bool:
-    near = range(1 - fine, fine)
-    return not any((cell[0] + dx, cell[1] + dy) in taken for dx in near for dy in near)
-
-
-def _spiral(x: int, y: int) -> Iterator[tuple[int, int]]:
-    """Cells around one, nearest ring first."""
-    yield x, y
-    for reach in range(1, 10_000):
+def _find_free(x: int, y: int, taken: set[tuple[int, int]], fine: int) -> tuple[int, int]:
+    """The nearest cell with nobody closer than `fine` cells, in rings around the one wanted."""
+    near = [(dx, dy) for dx in range(1 - fine, fine) for dy in range(1 - fine, fine)]
+    for reach in count_up():
         side = range(-reach, reach + 1)
-        yield from ((x + dx, y + dy) for dx in side for dy in side if max(abs(dx), abs(dy)) == reach)
+        for u, v in ((x + dx, y + dy) for dx in side for dy in side if max(abs(dx), abs(dy)) == reach):
+            if not any((u + dx, v + dy) in taken for dx, dy in near):
+                return u, v
+    raise AssertionError("the plane is large enough")

@@ -45,7 +45,7 @@ STRONG = (
 PALE = ("#A6C8DF", "#F3D9A2", "#A3D6C5", "#E6C4D8", "#CFCBE5", "#EBBFA0", "#D3D3A8", "#C9A6B6", "#B4D9D4")
 FREE, INK, SOFT, LINE, PANEL = "#E3E7EC", "#2E3742", "#69747F", "#BFC7D0", "#F5F7F9"
 OVERFULL = "#000000"
-HEAT = LinearSegmentedColormap.from_list("load", ["#FCE9B0", "#F6B04D", "#E2603C", "#A3204F", "#4A1052"])
+HEAT = LinearSegmentedColormap.from_list("load", ["#F9DC8C", "#F6B04D", "#E2603C", "#A3204F", "#4A1052"])
 FILL = LinearSegmentedColormap.from_list("fill", [FREE, "#9CC7E3", "#3F8FC4", "#0B4F8A"])
 MOST_RINGS = 25
 """With more rings than this on the links, links show their load instead."""
@@ -118,6 +118,12 @@ class Picture:
             loads[frozenset(link.ends)] = busiest / link.gbps if link.gbps else math.inf if busiest else 0.0
         return loads
 
+    @cached_property
+    def most_units(self) -> int:
+        """Units of the largest server, as far as they are drawn one by one."""
+        most = max((self.units(server.name) for server in self.cluster.servers), default=1)
+        return max(1, math.ceil(min(most, laid.MOST_CELLS)))
+
     def units(self, server: str) -> float:
         """How much of the resource a server has."""
         return self.cluster.server_by_name[server].resources.get(self.resource, 0)
@@ -158,8 +164,7 @@ def build_figure(
 ) -> Figure:
     """The picture as a matplotlib figure whose axes are in inches."""
     picture = Picture(cluster, allocation or Allocation(), {job.name: job for job in jobs})
-    most = max((picture.units(server.name) for server in cluster.servers), default=1)
-    layout = laid.find_layout(cluster, cells=math.ceil(min(most, laid.MOST_CELLS)))
+    layout = laid.find_layout(cluster, cells=picture.most_units)
     figure = Figure(facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
@@ -269,10 +274,8 @@ def _draw_links(
 
 def _shows_load(picture: Picture, layout: laid.Layout) -> bool:
     """True when too many rings cross the drawn links for each to have a line."""
-    drawn = [rings for ends, rings in picture.crossing.items() if rings and tuple(ends)]
-    shown = {frozenset(ends) for ends in layout.paths}
-    rings = {ring.job for ends, over in picture.crossing.items() if ends in shown for ring in over}
-    return bool(drawn) and len(rings) > MOST_RINGS and any(picture.loads.values())
+    rings = {ring.job for ends in layout.paths for ring in picture.crossing[frozenset(ends)]}
+    return len(rings) > MOST_RINGS
 
 
 def _draw_rings(axes: Axes, picture: Picture, layout: laid.Layout) -> None:
@@ -306,23 +309,27 @@ def _draw_servers(axes: Axes, picture: Picture, layout: laid.Layout) -> None:
     servers = [server.name for server in picture.cluster.servers]
     if not layout.detailed:
         return _draw_dots(axes, picture, layout, servers)
+    columns = laid.cell_grid(picture.most_units)[0]
+    halo = {} if layout.blocks else {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.6}}
     boxes, edges = [], []
     cells: list[Corner] = []
     colours: list[str] = []
     for server in servers:
         units = picture.units(server)
-        frame = _server_frame(layout, server, units)
+        frame = _server_frame(layout, server, columns, units)
         boxes.append(frame)
         held = picture.held.get(server, {})
         edges.append(OVERFULL if sum(held.values()) > units * (1 + 1e-9) else "#98A3AE")
-        for corner, colour in _fill_cells(picture, frame, layout.cell, server):
+        for corner, colour in _fill_cells(picture, server, frame, columns, layout.cell):
             cells.append(corner)
             colours.append(colour)
         (x, y), _, (right, top), _ = frame
         if units > laid.MOST_CELLS:
             _write(axes, (x + right) / 2, (y + top) / 2, f"{units:g}", 6, ha="center", zorder=9)
         if layout.labelled:
-            _write(axes, (x + right) / 2, y - 0.065, laid.short_name(server), 6, ha="center", color=SOFT)
+            _write(
+                axes, (x + right) / 2, y - 0.065, laid.short_name(server), 6, ha="center", color=SOFT, **halo
+            )
     frames = PolyCollection(
         boxes, facecolors="white", edgecolors=edges, linewidths=0.6, zorder=3, label="servers"
     )
@@ -331,39 +338,45 @@ def _draw_servers(axes: Axes, picture: Picture, layout: laid.Layout) -> None:
     return None
 
 
-def _server_frame(layout: laid.Layout, server: str, units: float) -> Corner:
-    """The box of a server: as wide as all others, as high as its own cells."""
-    (x, y), (width, height) = layout.positions[server], layout.sizes[server]
-    own = (laid.cell_grid(math.ceil(units))[1] + 0.5) * layout.cell
-    columns = round(width / layout.cell - 0.5)
-    own = (max(1, math.ceil(min(units, laid.MOST_CELLS) / columns)) + 0.5) * layout.cell
-    return _box(x - width / 2, y + height / 2 - own, width, own)
+def _server_frame(layout: laid.Layout, server: str, columns: int, units: float) -> Corner:
+    """The box around a server's own cells, at the top of its place."""
+    (x, y), height = layout.positions[server], layout.sizes[server][1]
+    shown = max(1, min(math.ceil(units), laid.MOST_CELLS))
+    width, own = min(shown, columns) + 0.5, math.ceil(shown / columns) + 0.5
+    return _box(
+        x - width * layout.cell / 2,
+        y + height / 2 - own * layout.cell,
+        width * layout.cell,
+        own * layout.cell,
+    )
 
 
-def _fill_cells(picture: Picture, frame: Corner, cell: float, server: str) -> Iterator[tuple[Corner, str]]:
+def _fill_cells(
+    picture: Picture, server: str, frame: Corner, columns: int, cell: float
+) -> Iterator[tuple[Corner, str]]:
     """Rectangles for the units of a server, each in the colour of the job that holds it."""
     units = picture.units(server)
     (left, bottom), _, (right, top), _ = frame
-    pad = 0.25 * cell
     spans, start = [], 0.0
     for job, amount in picture.held.get(server, {}).items():
         spans.append((start, min(start + amount, units), picture.colours[job]))
         start += amount
     spans.append((min(start, units), units, FREE))
-    columns = round((right - left) / cell - 0.5)
-    whole = units > laid.MOST_CELLS
-    for place in range(1 if whole else math.ceil(units)):
-        row, column = divmod(place, columns)
-        low, high = (0.0, units) if whole else (float(place), min(place + 1.0, units))
-        side = right - left - 2 * pad if whole else 0.86 * cell
-        x = left + pad + (0 if whole else (column + 0.07) * cell)
-        y = bottom + pad if whole else top - pad - (row + 0.93) * cell
-        tall = top - bottom - 2 * pad if whole else 0.86 * cell
+    if units > laid.MOST_CELLS:
+        # Too many to count: the whole box is one bar.
+        places = [(0.0, left + 0.25 * cell, bottom + 0.25 * cell)]
+        size, wide, tall = units, right - left - 0.5 * cell, top - bottom - 0.5 * cell
+    else:
+        places = [
+            (n, left + (n % columns + 0.32) * cell, top - (n // columns + 1.18) * cell)
+            for n in range(math.ceil(units))
+        ]
+        size, wide, tall = 1.0, 0.86 * cell, 0.86 * cell
+    for low, x, y in places:
         for begin, end, colour in spans:
-            a, b = max(low, begin), min(high, end)
+            a, b = max(low, begin), min(low + size, end)
             if b > a:
-                per_unit = side / (units if whole else 1)
-                yield _box(x + (a - low) * per_unit, y, (b - a) * per_unit, tall), colour
+                yield _box(x + (a - low) / size * wide, y, (b - a) / size * wide, tall), colour
 
 
 def _draw_dots(axes: Axes, picture: Picture, layout: laid.Layout, servers: Sequence[str]) -> None:
@@ -382,18 +395,14 @@ def _draw_dots(axes: Axes, picture: Picture, layout: laid.Layout, servers: Seque
 def _draw_switches(axes: Axes, layout: laid.Layout, switches: Sequence[str]) -> None:
     for switch in switches:
         (x, y), (width, height) = layout.positions[switch], layout.sizes[switch]
-        _panel(
-            axes,
-            _box(x - width / 2, y - height / 2, width, height),
-            height / 4,
-            facecolor=INK,
-            zorder=5,
-            lw=0,
-        )
+        box = _box(x - width / 2, y - height / 2, width, height)
+        _panel(axes, box, min(width, height) / 4, facecolor=INK, zorder=5, lw=0)
         name = laid.short_name(switch, 14)
-        size = min(7.5, 7.5 * (width - 0.06) / max(0.01, laid.text_inches(name, 7.5)))
+        size = min(
+            7.5, 7.5 * (max(width, height) - 0.08) / laid.text_inches(name, 7.5), 60 * min(width, height)
+        )
         if size >= 4.5:
-            _write(axes, x, y, name, size, ha="center", color="white")
+            _write(axes, x, y, name, size, ha="center", color="white", rotation=0 if width >= height else 90)
 
 
 def _draw_header(axes: Axes, picture: Picture, title: str, left: float, top: float) -> float:
@@ -420,7 +429,8 @@ def _draw_legend(
 ) -> float:
     """Names of the largest rings, then what lines and shades mean; the new bottom."""
     left, right, y = bounds
-    named = picture.ranked[:MOST_NAMES] if layout.detailed or not _shows_load(picture, layout) else ()
+    hot = _shows_load(picture, layout)
+    named = picture.ranked[:MOST_NAMES] if layout.detailed or not hot else ()
     entries: list[tuple[str, str, float]] = [
         (laid.short_name(r.job, 26) + f" × {r.size}", picture.colours[r.job], 0.0) for r in named
     ]
@@ -432,20 +442,16 @@ def _draw_legend(
     for (low, high), width in zip(tiers, LINK_WIDTHS, strict=False):
         if any(low <= gbps <= high for gbps in shown):
             entries.append((f"{low:,g} Gbps" if low == high else f"{low:,g}–{high:,g} Gbps", LINE, width))
-    shades = []
-    if _shows_load(picture, layout):
-        shades.append(("link load", HEAT))
-    if not layout.detailed and picture.allocation.rings:
-        shades.append((f"{picture.resource} in use", FILL))
     y = _draw_entries(axes, entries, left, right, y)
-    for name, shade in shades:
+    fills = [(f"{laid.short_name(picture.resource, 12)} in use", FILL)] if picture.allocation.rings else []
+    for name, shade in [("link load", HEAT)] * hot + fills * (not layout.detailed):
         y -= 0.2
-        _write(axes, left, y, laid.short_name(name, 20), 7, color=SOFT)
-        start = left + laid.text_inches(laid.short_name(name, 20), 7) + 0.12
+        _write(axes, left, y, name, 7)
+        start = left + 1.2
         steps = [_box(start + 0.05 * n, y - 0.05, 0.05, 0.1) for n in range(24)]
         colours = [shade(n / 23) for n in range(24)]
         axes.add_collection(PolyCollection(steps, facecolors=colours, linewidths=0))
-        _write(axes, start + 1.26, y, "0 … 100%", 7, color=SOFT)
+        _write(axes, start + 1.26, y, "0 … 100%", 7)
     return y
 
 

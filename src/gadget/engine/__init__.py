@@ -1,0 +1,1 @@
+"""What happens: a pure state machine; events in, effects out."""
