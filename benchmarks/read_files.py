@@ -32,16 +32,14 @@ def load(path: Path) -> object:
 
 def main() -> int:
     rng = np.random.default_rng(0)
-    scenario = Scenario(build_leaf_spine(40, 1, 25), build_paper_jobs(rng, 10_000, 200), 200)
+    scenario = Scenario(build_leaf_spine(40, 1, 25), build_paper_jobs(rng, np.arange(10_000) // 50), 200)
     worst = 0.0
     with tempfile.TemporaryDirectory() as folder:
         indented, compact, yaml = (Path(folder) / name for name in ("a.json", "b.json", "c.yaml"))
         write(indented, scenario)
         compact.write_text(format_json(scenario, indent=None))
         write(yaml, scenario)
-        print(
-            f"{'file':10} {'MB':>5} {'json.load':>10} {'ours':>10} {'ratio':>6}"
-        )
+        print(f"{'file':10} {'MB':>5} {'json.load':>10} {'ours':>10} {'ratio':>6}")
         # Medians of rounds that alternate, so that a busy machine slows both.
         for path in (indented, compact):
             pairs = [

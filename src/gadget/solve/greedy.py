@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gadget.model.job import Job
 from gadget.model.ring import Ring
+from gadget.solve.closing import close_ring
 from gadget.solve.network import Network
 from gadget.solve.room import Room
 
@@ -24,7 +25,7 @@ def place_greedily(room: Room, job: Job, workers: int) -> Ring | None:
     if len(whole):
         # The fullest server that holds the whole ring, so that roomy ones stay roomy.
         tightest = whole[np.argmin(room.fits(job)[whole])]
-        return _close(room.network, job, {int(tightest): workers}, {int(tightest): int(tightest)})
+        return close_ring(room.network, job, {int(tightest): workers}, {int(tightest): int(tightest)})
     open_links = room.open_links(job)
     seen: set[int] = set()
     for start in np.argsort(-fits, kind="stable"):
@@ -34,7 +35,7 @@ def place_greedily(room: Room, job: Job, workers: int) -> Ring | None:
         for node in _spread(room.network, int(start), open_links, parent):
             seen.add(node)
         if chosen := _choose(parent, fits, workers):
-            return _close(room.network, job, chosen, parent)
+            return close_ring(room.network, job, chosen, parent)
     return None
 
 
@@ -84,49 +85,3 @@ def _choose(parent: dict[int, int], fits: NDArray[np.int64], workers: int) -> di
         if not left:
             return chosen
     return None
-
-
-def _close(network: Network, job: Job, chosen: dict[int, int], parent: dict[int, int]) -> Ring:
-    """The ring over the chosen servers in depth-first order of the tree, routed along it."""
-    names = network.nodes
-    stops = _depth_first(parent, chosen)
-    workers = tuple(names[stop] for stop in stops for _ in range(chosen[stop]))
-    if len(workers) == 1:
-        return Ring(job.name, workers, ())
-    routes: list[tuple[str, ...]] = []
-    for place, stop in enumerate(stops):
-        routes += [(names[stop],)] * (chosen[stop] - 1)
-        routes.append(tuple(names[node] for node in _route(parent, stop, stops[(place + 1) % len(stops)])))
-    return Ring(job.name, workers, tuple(routes))
-
-
-def _depth_first(parent: dict[int, int], chosen: dict[int, int]) -> list[int]:
-    below: dict[int, list[int]] = {node: [] for node in parent}
-    root = next(iter(parent))
-    for node, above in parent.items():
-        if node != root:
-            below[above].append(node)
-    order, stack = [], [root]
-    while stack:
-        node = stack.pop()
-        if node in chosen:
-            order.append(node)
-        stack.extend(reversed(below[node]))
-    return order
-
-
-def _route(parent: dict[int, int], here: int, there: int) -> list[int]:
-    """The way from one node of the tree to another: up to where their ways to the root meet, then down."""
-    up, down = _to_root(parent, here), _to_root(parent, there)
-    while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
-        up.pop()
-        down.pop()
-    return up + down[-2::-1]
-
-
-def _to_root(parent: dict[int, int], node: int) -> list[int]:
-    way = [node]
-    while parent[node] != node:
-        node = parent[node]
-        way.append(node)
-    return way

@@ -52,6 +52,16 @@ def compile_network(cluster: Cluster) -> Network:
     return _COMPILED[key]
 
 
+def link_ends(network: Network) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Node that each directed link leaves, and node that it enters."""
+    tail = np.zeros(len(network.link_gbps), dtype=np.int64)
+    head = np.zeros_like(tail)
+    for node, beside in enumerate(network.around):
+        for there, link in beside:
+            tail[link], head[link] = node, there
+    return tail, head
+
+
 def _compile(cluster: Cluster) -> Network:
     node_number = {name: number for number, name in enumerate(cluster.nodes)}
     resource_number = {name: number for number, name in enumerate(cluster.resource_names)}

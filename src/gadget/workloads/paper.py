@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gadget.model.job import Job
 from gadget.model.resources import Resources
@@ -26,18 +27,17 @@ class BudgetUnit(StrEnum):
 
 def build_paper_jobs(
     rng: np.random.Generator,
-    count: int,
-    slots: int,
+    arrivals: NDArray[np.int64],
     *,
     max_workers: int = 5,
     utility: UtilityFamily = UtilityFamily.SIGMOID,
     budget_unit: BudgetUnit = BudgetUnit.WORKER_SLOTS,
 ) -> tuple[Job, ...]:
-    """Jobs with the ranges of Sec. VI, arriving evenly at random over the slots.
+    """Jobs with the ranges of Sec. VI, one for each arrival slot.
 
     One GPU a worker; N in [1, max_workers], F in [1000, 6000], ζ in [50, 500], b in [0.1, 5] Gbps.
     """
-    arrivals = np.sort(rng.integers(0, slots, count))
+    count = len(arrivals)
     sizes = rng.integers(1, max_workers, count, endpoint=True)
     budgets = rng.integers(1000, 6000, count, endpoint=True)
     rates = rng.integers(50, 500, count, endpoint=True)

@@ -1,0 +1,73 @@
+"""What policies that optimise gains have in common: from rings and a bound to a decision."""
+
+from gadget.model.decision import Decision, Reason, Status, Surrogate, Waiting
+from gadget.model.ring import Allocation, Ring
+from gadget.model.snapshot import Snapshot
+from gadget.policies.waiting import explain_no_place, find_obstacle
+from gadget.solve.greedy import place_greedily
+from gadget.solve.network import compile_network
+from gadget.solve.room import Room
+from gadget.solve.slot import SlotProblem
+
+
+def build_decision(
+    name: str,
+    snapshot: Snapshot,
+    problem: SlotProblem,
+    rings: tuple[Ring, ...],
+    *,
+    bound: float | None,
+    is_proved: bool = False,
+    explain: bool = True,
+) -> Decision:
+    """A decision with its objective, bound, status, and a reason for every job that waits.
+
+    `bound` is on the gains that were decided on. A majorant is nowhere below the true utility and equal to it
+    at the start, so that a bound on its gains bounds the true ones too.
+    """
+    allocation = Allocation(rings)
+    objective = snapshot.objective(allocation)
+    decided = worth(problem, rings)
+    if bound is not None:
+        bound = max(bound, decided)  # the solver's rounding
+    surrogate = Surrogate(decided, bound) if problem.is_surrogate else None
+    proved = Status.OPTIMAL if is_proved else Status.CERTIFIED
+    return Decision(
+        slot=snapshot.slot,
+        policy=name,
+        allocation=allocation,
+        waiting=explain_waiting(snapshot, problem, allocation) if explain else (),
+        objective=objective,
+        upper_bound=bound,
+        status=Status.HEURISTIC if bound is None else proved,
+        surrogate=surrogate,
+    )
+
+
+def worth(problem: SlotProblem, rings: tuple[Ring, ...]) -> float:
+    """Σ of the gains that are decided on."""
+    number = {active.job.name: place for place, active in enumerate(problem.jobs)}
+    return sum(problem.gain(number[ring.job], ring.size) for ring in rings)
+
+
+def explain_waiting(snapshot: Snapshot, problem: SlotProblem, allocation: Allocation) -> tuple[Waiting, ...]:
+    """Why each job without a ring waits: an obstacle of its own, no gain, or no room left by the others."""
+    network = compile_network(snapshot.cluster)
+    room = Room(network)
+    for ring in allocation.rings:
+        room.take(snapshot.job_by_name[ring.job].job, ring)
+    worth = {problem.jobs[job].job.name for job in problem.pair_job}
+    found = []
+    for active in snapshot.jobs:
+        name = active.job.name
+        if name in allocation.ring_of:
+            continue
+        if obstacle := find_obstacle(snapshot, network, active):
+            found.append(obstacle)
+        elif name not in worth:
+            found.append(Waiting(name, Reason.GAIN, "a ring in this slot would gain nothing"))
+        elif place_greedily(room, active.job, active.job.min_workers) is not None:
+            found.append(Waiting(name, Reason.GAIN, "others were chosen before the search ended"))
+        else:
+            found.append(explain_no_place(room, active.job, active.job.min_workers))
+    return tuple(found)

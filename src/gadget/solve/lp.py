@@ -1,0 +1,130 @@
+"""Linear and integer programs as arrays, and HiGHS to solve them. The only importer of HiGHS."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from gadget.errors import GadgetError
+
+Floats = NDArray[np.float64]
+
+
+class Outcome(StrEnum):
+    """How a solve ended. Out of time is a normal outcome."""
+
+    OPTIMAL = "optimal"
+    TIME_LIMIT = "time limit"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProgram:
+    """Maximise objective·x with row_lower ≤ matrix·x ≤ row_upper and lower ≤ x ≤ upper."""
+
+    objective: Floats
+    matrix: sparse.csc_matrix
+    row_lower: Floats
+    row_upper: Floats
+    lower: Floats
+    upper: Floats
+    integer: NDArray[np.bool_] | None = None
+    """Which variables are whole numbers; None: none."""
+
+    def relax(self) -> "LinearProgram":
+        """The same program without the whole numbers."""
+        return LinearProgram(
+            self.objective, self.matrix, self.row_lower, self.row_upper, self.lower, self.upper
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver found. Without a feasible point `values` is None."""
+
+    outcome: Outcome
+    objective: float
+    """Of the point found; −∞ without one."""
+    bound: float
+    """No point is better than this; ∞ when nothing is known."""
+    values: Floats | None
+    row_prices: Floats | None
+    """Duals of the rows, ≥ 0 for rows with an upper limit; only for linear programs."""
+
+
+class SolverFailed(GadgetError):
+    """HiGHS gave up on a program that it should solve."""
+
+
+_OUTCOMES = {
+    highspy.HighsModelStatus.kOptimal: Outcome.OPTIMAL,
+    highspy.HighsModelStatus.kModelEmpty: Outcome.OPTIMAL,
+    highspy.HighsModelStatus.kTimeLimit: Outcome.TIME_LIMIT,
+    highspy.HighsModelStatus.kInfeasible: Outcome.INFEASIBLE,
+    highspy.HighsModelStatus.kUnbounded: Outcome.UNBOUNDED,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: Outcome.INFEASIBLE,
+}
+
+
+def solve(
+    program: LinearProgram, *, time_limit: float | None = None, gap: float = 0.0, method: str = "choose"
+) -> Solution:
+    """Solve with HiGHS, on one thread, so that the same program gives the same answer everywhere.
+
+    `method` is HiGHS' `solver` option for linear programs: choose, simplex or ipm.
+    """
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy ships no types for it
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("threads", 1)
+    highs.setOptionValue("solver", method)
+    if program.integer is not None:
+        highs.setOptionValue("mip_rel_gap", gap)
+        highs.setOptionValue("mip_abs_gap", 1e-9)
+    if time_limit is not None:
+        highs.setOptionValue("time_limit", max(time_limit, 0.0))
+    highs.passModel(_to_highs(program))
+    highs.run()
+    status = highs.getModelStatus()
+    if status not in _OUTCOMES:
+        raise SolverFailed(f"HiGHS ended with {highs.modelStatusToString(status)!r}.")
+    return _read(highs, program, _OUTCOMES[status])
+
+
+def _to_highs(program: LinearProgram) -> highspy.HighsLp:
+    matrix = program.matrix.tocsc()
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = matrix.shape
+    model.sense_ = highspy.ObjSense.kMaximize
+    model.col_cost_ = program.objective
+    model.col_lower_, model.col_upper_ = program.lower, program.upper
+    model.row_lower_, model.row_upper_ = program.row_lower, program.row_upper
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_ = matrix.indptr
+    model.a_matrix_.index_ = matrix.indices
+    model.a_matrix_.value_ = matrix.data
+    if program.integer is not None:
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        model.integrality_ = [kinds[whole] for whole in program.integer.astype(int).tolist()]
+    return model
+
+
+def _read(highs: highspy.Highs, program: LinearProgram, outcome: Outcome) -> Solution:
+    info = highs.getInfo()
+    is_integer = program.integer is not None
+    found = highs.getSolution()
+    feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    values = np.array(found.col_value) if feasible and len(found.col_value) else None
+    if values is None and not len(program.objective):
+        values = np.zeros(0)
+    objective = -np.inf if values is None else float(program.objective @ values)
+    bound = np.inf
+    if outcome is Outcome.OPTIMAL:
+        bound = max(objective, info.mip_dual_bound) if is_integer else objective
+    elif outcome is Outcome.TIME_LIMIT and is_integer:
+        bound = float(info.mip_dual_bound)
+    prices = np.array(found.row_dual) if outcome is Outcome.OPTIMAL and not is_integer else None
+    return Solution(outcome, objective, bound, values, prices)

@@ -1,0 +1,60 @@
+"""From a draw that may overload to rings that never do: keep what fits, place the rest again, refill."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gadget.model.ring import Ring
+from gadget.solve.greedy import place_greedily
+from gadget.solve.mapping import Mapping
+from gadget.solve.room import Room
+from gadget.solve.slot import SlotProblem
+
+
+def repair(problem: SlotProblem, drawn: Iterable[Mapping]) -> tuple[Ring, ...]:
+    """Feasible rings out of drawn mappings, densest gain first; what room is left goes to jobs not drawn."""
+    room = Room(problem.network)
+    rings: dict[int, Ring] = {}
+    postponed: list[int] = []
+    wanted = {mapping.job: len(mapping.stops) for mapping in drawn}
+    for mapping in sorted(drawn, key=lambda m: -_density(problem, m.job, len(m.stops))):
+        job = problem.jobs[mapping.job].job
+        ring = mapping.ring(problem)
+        if room.admits(job, ring):
+            room.take(job, ring)
+            rings[mapping.job] = ring
+        else:
+            postponed.append(mapping.job)
+    others = [job for job in range(len(problem.jobs)) if job not in wanted]
+    best = {job: int(sizes[-1]) for job in others if len(sizes := _sizes(problem, job))}
+    queue = postponed + sorted(best, key=lambda job: -_density(problem, job, best[job]))
+    for number in queue:
+        placed = _place_at_most(problem, room, number, wanted.get(number, best.get(number, 0)))
+        if placed is not None:
+            room.take(problem.jobs[number].job, placed)
+            rings[number] = placed
+    return tuple(rings[number] for number in sorted(rings))
+
+
+def _place_at_most(problem: SlotProblem, room: Room, number: int, most: int) -> Ring | None:
+    """The largest ring up to `most` workers that finds a place."""
+    job = problem.jobs[number].job
+    free = int(room.fits(job).sum())
+    for size in _sizes(problem, number)[::-1]:
+        if size <= min(most, free):
+            ring = place_greedily(room, job, int(size))
+            if ring is not None:
+                return ring
+    return None
+
+
+def _sizes(problem: SlotProblem, job: int) -> NDArray[np.int64]:
+    return np.asarray(problem.pair_size[problem.pair_job == job])
+
+
+def _density(problem: SlotProblem, job: int, size: int) -> float:
+    """Gain for each share of the whole cluster that the ring takes."""
+    total = problem.network.capacity.sum(axis=0)
+    share = np.divide(problem.demand[job], total, out=np.zeros_like(total), where=total > 0).max(initial=0.0)
+    return problem.gain(job, size) / max(size * float(share), 1e-300)
