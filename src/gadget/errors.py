@@ -1,10 +1,13 @@
 """What can go wrong, as a tree.
 
 GadgetError              anything this package raises on purpose
-└── BadInput             the caller can mend it; the command line exits with 2
-    ├── InvalidValue     a value that breaks its own rules (also a ValueError)
-    ├── BadFile          a file that cannot be read as what it should be
-    └── BadOption        options that do not go together or name nothing known
+├── BadInput             the caller can mend it; the command line exits with 2
+│   ├── InvalidValue     a value that breaks its own rules (also a ValueError)
+│   ├── BadFile          a file that cannot be read as what it should be
+│   └── BadOption        options that do not go together or name nothing known
+├── ImpossibleEvent      an event that cannot follow the state it meets
+├── BrokenConstraint     a policy or the engine broke what must always hold: a fault in it, not in the input
+└── MissingPackage       an optional package is not installed (also an ImportError)
 """
 
 
@@ -43,3 +46,15 @@ class BadFile(BadInput):
 
 class BadOption(BadInput):
     """Options that do not go together, or a name that is not known."""
+
+
+class ImpossibleEvent(GadgetError):
+    """An event that cannot follow the state it meets."""
+
+
+class BrokenConstraint(GadgetError):
+    """A policy or the engine broke what must always hold; the fault is in it, not in the input."""
+
+
+class MissingPackage(GadgetError, ImportError):
+    """An optional package is needed and not installed."""

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from gadget.errors import BadFile
@@ -25,23 +26,25 @@ def read_bytes(path: Path) -> bytes:
         ) from None
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Write to the side, then move into place: readers see the old file or the new one, nothing between.
 
     What is no regular file (a pipe, a terminal) is written to directly; `-` is standard output.
+    Content too large for memory comes in pieces.
     """
+    pieces = (content,) if isinstance(content, bytes) else content
     if path == STANDARD_STREAM:
-        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.writelines(pieces)
         sys.stdout.buffer.flush()
         return
     path = path.resolve()
     aside = path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
     try:
         if path.exists() and not path.is_file():
-            path.write_bytes(content)
+            _write(path, pieces)
             return
         try:
-            aside.write_bytes(content)
+            _write(aside, pieces)
             if path.exists():
                 aside.chmod(path.stat().st_mode & 0o7777)
             aside.replace(path)
@@ -49,3 +52,8 @@ def write_whole(path: Path, content: bytes) -> None:
             aside.unlink(missing_ok=True)
     except OSError as error:
         raise BadFile(f"{path}: cannot be written ({error.strerror}). Choose another place.") from None
+
+
+def _write(path: Path, pieces: Iterable[bytes]) -> None:
+    with path.open("wb") as file:
+        file.writelines(pieces)

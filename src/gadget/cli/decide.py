@@ -11,10 +11,13 @@ from gadget.cli.console import output, remarks, show_decision
 from gadget.errors import BadOption
 from gadget.files import write_whole
 from gadget.model.codec import format_json, read_scenario, read_snapshot, write
-from gadget.policies.policy import decide_slot
+from gadget.model.decision import Decision
+from gadget.model.snapshot import Snapshot
+from gadget.policies.policy import ask
 from gadget.policies.registry import DEFAULT_POLICY, POLICIES, build_policy
 from gadget.report.picture import draw_cluster
 from gadget.simulate.loop import run_slots
+from gadget.solve.exact import Solver
 
 PolicyOption = Annotated[
     str,
@@ -39,6 +42,10 @@ def solve(
         float | None,
         typer.Option(min=0, help="Relative gap at which a searching policy ends; others take no notice."),
     ] = None,
+    solver: Annotated[
+        Solver | None,
+        typer.Option(help="Who solves integer programs; auto: Gurobi where it may, HiGHS otherwise."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the decision as JSON.")] = False,
     slot: Annotated[
         int | None,
@@ -53,8 +60,7 @@ def solve(
 
     Example:  gadget solve snapshot.json --policy fifo --json > decision.json
     """
-    del time_limit, gap  # no policy searches yet
-    decider = build_policy(policy)
+    decider = build_policy(policy, time_limit=time_limit, gap=gap, solver=solver)
     if slot is None:
         shown = read_snapshot(snapshot)
     else:
@@ -64,11 +70,11 @@ def solve(
                 f"--slot {slot}: {snapshot} has slots 0 … {scenario.slots - 1}. Choose one of them."
             )
         shown = scenario.snapshot(slot)
-    decision = decide_slot(decider, shown, seed)
+    decision = ask(decider, shown, seed)
     if save is not None:
         write(save, decision)
     if picture is not None:
-        draw_cluster(shown.cluster, picture, allocation=decision.allocation, title=f"Slot {decision.slot}")
+        draw_slot(shown, decision, picture)
     if as_json:
         write_whole(Path("-"), format_json(decision).encode())
     else:
@@ -76,6 +82,13 @@ def solve(
     for path in (save, picture):
         if path is not None:
             remarks().print(Text(f"written: {path}"))
+
+
+def draw_slot(shown: Snapshot, decision: Decision, path: Path) -> None:
+    """Draw a slot with its rings."""
+    title = f"Slot {decision.slot}, {decision.policy}"
+    jobs = [active.job for active in shown.jobs]
+    draw_cluster(shown.cluster, path, allocation=decision.allocation, jobs=jobs, title=title)
 
 
 def preview(
@@ -96,17 +109,17 @@ def preview(
     first = min((job.arrival for job in found.jobs), default=0)
     console = output()
     last = None
-    for shown, decision in islice(run_slots(found, decider, seed=seed), first, first + slots):
-        show_decision(console, decision)
+    for step in islice(run_slots(found, decider, seed=seed), first, first + slots):
+        show_decision(console, step.decision)
         console.print()
-        last = shown, decision
+        last = step.snapshot, step.decision
     if last is None:
         raise BadOption(
             f"{scenario}: no job arrives within its {found.slots} slots. Raise slots or lower arrivals."
         )
     if picture is not None:
         shown, decision = last
-        draw_cluster(shown.cluster, picture, allocation=decision.allocation, title=f"Slot {decision.slot}")
+        draw_slot(shown, decision, picture)
         remarks().print(Text(f"picture: {picture}"))
 
 

@@ -22,7 +22,8 @@ from gadget.model.builders import (
 from gadget.model.cluster import Cluster
 from gadget.model.codec import write
 from gadget.model.resources import Resources
-from gadget.model.snapshot import Scenario
+from gadget.model.snapshot import DEFAULT_SLOT_SECONDS, Scenario
+from gadget.workloads.arrivals import draw_profile_arrivals
 from gadget.workloads.paper import BudgetUnit, UtilityFamily, build_paper_jobs
 
 app = typer.Typer(
@@ -57,7 +58,8 @@ def _save_scenario(
 ) -> None:
     rng = np.random.default_rng(seed)
     cluster = build(rng)
-    made = build_paper_jobs(rng, jobs, slots, max_workers=max_workers, utility=utility, budget_unit=budget)
+    arrivals = draw_profile_arrivals(rng, jobs, slots, DEFAULT_SLOT_SECONDS)
+    made = build_paper_jobs(rng, arrivals, max_workers=max_workers, utility=utility, budget_unit=budget)
     write(output, Scenario(cluster, made, slots))
     if output != STANDARD_STREAM:
         text = f"written: {output} ({len(cluster.servers)} servers, {len(made)} jobs, {slots} slots)"

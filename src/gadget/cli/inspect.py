@@ -35,9 +35,7 @@ def show(
     Example:  gadget show scenario.yaml --picture cluster.svg
     """
     found = read_scenario(scenario)
-    console = output()
-    for part in summarise(found).render():
-        console.print(part)
+    output().print(summarise(found).render())
     if picture is not None:
         draw_cluster(found.cluster, picture, title=scenario.name)
         remarks().print(Text(f"picture: {picture}"))

@@ -1,1 +1,1 @@
-"""What happens: a pure state machine; events in, effects out."""
+"""What happens: a pure state machine. Events in, a new state out, and the effects that lead there."""

@@ -20,7 +20,7 @@ from gadget.files import read_bytes, write_whole
 from gadget.model.complaint import complain_of_shape, complain_of_value
 from gadget.model.decision import Decision
 from gadget.model.decoding import build_decision, build_scenario, build_snapshot
-from gadget.model.documents import DOCUMENTS
+from gadget.model.documents import DOCUMENTS, DecisionDoc
 from gadget.model.encoding import to_document
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.model.yaml_text import YamlError, format_yaml, parse_yaml
@@ -57,6 +57,12 @@ def write(path: Path | str, value: Scenario | Snapshot | Decision) -> None:
 def format_json(value: Scenario | Snapshot | Decision, *, indent: int | None = 2) -> str:
     """The value's document as JSON text."""
     return json.dumps(to_document(value), ensure_ascii=False, indent=indent, allow_nan=False) + "\n"
+
+
+def parse_decision(line: bytes) -> Decision:
+    """The decision in one line of JSON, as `format_json` writes it; ValueError if it is none."""
+    found: DecisionDoc = _decoder("decision").decode(line)  # its complaints are ValueErrors, as are ours
+    return build_decision(found)
 
 
 def _read(path: Path, kind: str, build: Callable[[Any], Value]) -> Value:

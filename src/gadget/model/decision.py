@@ -23,6 +23,7 @@ class Reason(StrEnum):
     CAPACITY = "capacity"
     BANDWIDTH = "bandwidth"
     QUEUE = "queue"
+    GAIN = "gain"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,11 @@ class GadgetPaper:
         if self.rounds < 1:
             raise BadOption(f"gadget-paper: rounds is {self.rounds}. Give 1 or more.")
 
+    @property
+    def may_violate(self) -> bool:
+        """True when what leaves here may break constraints; a simulation then counts what it breaks."""
+        return self.literal
+
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Algorithm 2, line by line."""
         problem = build_slot_problem(snapshot, majorant=self.majorant)

@@ -11,14 +11,17 @@ from gadget.model.snapshot import Snapshot
 
 
 class Policy(Protocol):
-    """Decides one slot. Its fields are its options; it keeps no state between slots."""
+    """Decides one slot. Its fields are its options; it keeps no state between slots.
+
+    A policy that does not promise feasibility says so by a true attribute `may_violate`.
+    """
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """The rings of this slot; what leaves here is feasible."""
         ...
 
 
-def decide_slot(policy: Policy, snapshot: Snapshot, seed: int) -> Decision:
+def ask(policy: Policy, snapshot: Snapshot, seed: int) -> Decision:
     """Ask the policy, with a generator that follows from seed and slot alone, and take the time."""
     rng = np.random.default_rng([seed, snapshot.slot])
     start = time.perf_counter()

@@ -1,26 +1,43 @@
-"""Policies by name, with their options: `fifo`, `fifo:workers=2,backfill=true`."""
+"""Policies by name, with their options: `fifo`, `fifo:workers=2,backfill=true`, `las:queues=3250/7200`."""
 
 import dataclasses
+from enum import StrEnum
 from typing import Any, get_type_hints
 
 from gadget.errors import BadOption
 from gadget.model.names import nearest_hint
+from gadget.policies.drf import Drf
 from gadget.policies.fifo import Fifo
+from gadget.policies.gadget_paper import GadgetPaper
+from gadget.policies.las import Las
+from gadget.policies.optimal import Optimal
 from gadget.policies.policy import Policy
 
-POLICIES: dict[str, type[Policy]] = {"fifo": Fifo}
-DEFAULT_POLICY = "fifo"
+POLICIES: dict[str, type[Policy]] = {
+    "gadget-paper": GadgetPaper,
+    "optimal": Optimal,
+    "fifo": Fifo,
+    "drf": Drf,
+    "las": Las,
+}
+DEFAULT_POLICY = "gadget-paper"
 
 
-def build_policy(text: str) -> Policy:
-    """The policy that `name` or `name:option=value,…` stands for."""
+def build_policy(text: str, **common: Any) -> Policy:
+    """The policy that `name` or `name:option=value,…` stands for.
+
+    `common` options, where not None, go to policies that have them; what stands in the text wins.
+    """
     name, _, options = text.partition(":")
     if name not in POLICIES:
         raise BadOption(
             f"{name!r} is no policy{nearest_hint(name, POLICIES)}. Choose one of {', '.join(POLICIES)}."
         )
     kind = POLICIES[name]
-    return kind(**dict(_read_option(name, kind, option) for option in options.split(",") if option))
+    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # every policy is one
+    shared = {key: value for key, value in common.items() if value is not None and key in known}
+    own = dict(_read_option(name, kind, option) for option in options.split(",") if option)
+    return kind(**{**shared, **own})
 
 
 def _read_option(policy: str, kind: type[Policy], text: str) -> tuple[str, Any]:
@@ -30,7 +47,22 @@ def _read_option(policy: str, kind: type[Policy], text: str) -> tuple[str, Any]:
     if key not in known:
         raise BadOption(
             f"{policy} has no option {key!r}{nearest_hint(key, known)}. Its options: {', '.join(known)}."
+            if known
+            else f"{policy} has no options; {text!r} was given. Leave it out."
         )
+    if types[key] == tuple[float, ...]:
+        try:
+            return key, tuple(float(number) for number in value.split("/"))
+        except ValueError:
+            raise BadOption(
+                f"{policy}: option {key} cannot be {value!r}. Give numbers, joined by '/'."
+            ) from None
+    if isinstance(types[key], type) and issubclass(types[key], StrEnum):
+        if value not in list(types[key]):
+            raise BadOption(
+                f"{policy}: option {key} cannot be {value!r}. Choose one of {', '.join(types[key])}."
+            )
+        return key, types[key](value)
     for meaning, words in ((True, ("true", "yes", "on", "1")), (False, ("false", "no", "off", "0"))):
         if types[key] is bool and value.lower() in words:
             return key, meaning

@@ -53,7 +53,9 @@ def explain_no_place(room: Room, job: Job, workers: int) -> Waiting:
 
 def _why_no_server(network: Network, job: Job) -> str:
     for name, amount in job.resources.items():
-        if amount and name not in network.resource_number:
+        if not amount:
+            continue
+        if name not in network.resource_number:
             return f"no server has {name}"
         most = network.capacity[:, network.resource_number[name]].max(initial=0)
         if amount > most:

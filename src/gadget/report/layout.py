@@ -11,7 +11,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count as count_up
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -21,18 +21,25 @@ from gadget.model.cluster import Cluster
 
 Point = tuple[float, float]
 Path = tuple[Point, ...]
+Grid = tuple[int, int]
+Groups = list[tuple[tuple[str, ...], tuple[str, ...]]]
 Floats = NDArray[np.float64]
 
 WIDTH = 10.0
 MOST_DETAILED = 256
 """With more servers than this a server is a dot, not a box of cells."""
-MOST_CELLS = 16
-LABEL_HEIGHT = 0.13
-LONGEST_LABEL = 9
-POINTS_PER_LETTER = 0.61
-
+MOST_CELLS, LONGEST_LABEL, LABEL_HEIGHT = 16, 9, 0.13
 _LARGEST_CELL, _READABLE_CELL = 0.135, 0.105
-_TALLEST_BLOCK = 4.2
+_TALLEST_BLOCK, _BLOCK_GAP = 4.2, 0.22
+
+
+class Box(NamedTuple):
+    """The place of a node: its centre and its size."""
+
+    x: float
+    y: float
+    width: float
+    height: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +56,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Centres of all nodes, their sizes, and the line each link takes (by its `ends`)."""
+    """The place of every node, and the line each link takes (by its `ends`)."""
 
-    positions: Mapping[str, Point]
-    sizes: Mapping[str, Point]
+    boxes: Mapping[str, Box]
     paths: Mapping[tuple[str, str], Path]
     cell: float
     """Side of the square that stands for one unit of a resource."""
@@ -61,8 +67,6 @@ class Layout:
     labelled: bool
     """True when the names of servers have room."""
     blocks: tuple[Block, ...] = ()
-    layers: tuple[tuple[str, ...], ...] = ()
-    """Switches from the bottom up, each layer from left to right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +89,13 @@ def find_layout(cluster: Cluster, *, cells: int = 8) -> Layout:
     grid = cell_grid(cells)
     detailed = len(cluster.servers) <= MOST_DETAILED
     longest = max((text_inches(short_name(s.name), 6) for s in cluster.servers), default=0.0)
-    if is_tiered(cluster):
-        return _lay_tiers(cluster, grid if detailed else (1, 1), detailed, longest)
-    return _lay_graph(cluster, grid, detailed, longest)
+    lay = _lay_tiers if is_tiered(cluster) else _lay_graph
+    return lay(cluster, grid if detailed else (1, 1), detailed, longest)
 
 
 def is_tiered(cluster: Cluster) -> bool:
     """True when servers are joined through switches only, so that switches have tiers above them."""
-    return not any(
-        link.ends[0] in cluster.server_by_name and link.ends[1] in cluster.server_by_name
-        for link in cluster.links
-    )
+    return not any(cluster.server_by_name.keys() >= set(link.ends) for link in cluster.links)
 
 
 def find_tiers(cluster: Cluster) -> Mapping[str, int]:
@@ -103,19 +103,21 @@ def find_tiers(cluster: Cluster) -> Mapping[str, int]:
 
     In a tree a switch stands above all that hangs from it, also where a server is plugged into its core.
     """
+    graph = _build_graph(cluster)
     if cluster.is_tree and is_tiered(cluster):
-        return _strip_leaves(cluster)
-    tiers = {server.name: 0 for server in cluster.servers}
-    frontier = list(tiers)
-    while frontier:
-        ahead = []
-        for node in frontier:
-            for other in cluster.neighbours[node]:
-                if other not in tiers:
-                    tiers[other] = tiers[node] + 1
-                    ahead.append(other)
-        frontier = ahead
-    return {node: tiers.get(node, 1) for node in cluster.nodes}
+        # Take off the leaves, round by round: servers go first, and what they hang from after them.
+        found = {node: layer - 1 for node, layer in nx.onion_layers(graph).items()}
+    else:
+        servers = set(cluster.server_by_name)
+        found = nx.multi_source_dijkstra_path_length(graph, servers) if servers else {}
+    return {n: 0 if n in cluster.server_by_name else max(1, int(found.get(n, 1))) for n in cluster.nodes}
+
+
+def _build_graph(cluster: Cluster) -> "nx.Graph[str]":
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_nodes_from(cluster.nodes)
+    graph.add_edges_from(link.ends for link in cluster.links)
+    return graph
 
 
 def cell_grid(cells: int) -> tuple[int, int]:
@@ -132,50 +134,31 @@ def short_name(name: str, longest: int = LONGEST_LABEL) -> str:
 def text_inches(text: str, points: float) -> float:
     """About how wide a text is; East Asian letters count twice."""
     letters = sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
-    return letters * POINTS_PER_LETTER * points / 72
+    return letters * 0.61 * points / 72
 
 
-def _strip_leaves(cluster: Cluster) -> dict[str, int]:
-    """The round in which each node becomes a leaf when leaves are taken off a tree, round by round."""
-    degree = {node: len(around) for node, around in cluster.neighbours.items()}
-    tiers: dict[str, int] = {}
-    leaves = [node for node, links in degree.items() if links <= 1]
-    while leaves:
-        tiers.update(dict.fromkeys(leaves, 0 if not tiers else max(tiers.values()) + 1))
-        for leaf in leaves:
-            for other in cluster.neighbours[leaf]:
-                degree[other] -= 1
-        around = dict.fromkeys(other for leaf in leaves for other in cluster.neighbours[leaf])
-        leaves = [node for node in around if node not in tiers and degree[node] <= 1]
-    return {n: 0 if n in cluster.server_by_name else max(1, tier) for n, tier in tiers.items()}
-
-
-def _lay_tiers(cluster: Cluster, grid: tuple[int, int], detailed: bool, longest: float) -> Layout:
+def _lay_tiers(cluster: Cluster, grid: Grid, detailed: bool, longest: float) -> Layout:
     tiers = find_tiers(cluster)
     groups = _group_servers(cluster, tiers)
     slot = _choose_slot([len(servers) for _, servers in groups], grid, detailed, longest)
-    positions: dict[str, Point] = {}
-    blocks = tuple(_place_blocks(groups, slot, positions))
-    sizes = dict.fromkeys(positions, slot.box)
-    layers = _place_switches(cluster, tiers, blocks, positions=positions, sizes=sizes, detailed=detailed)
+    boxes: dict[str, Box] = {}
+    blocks = tuple(_place_blocks(groups, slot, boxes))
+    _place_switches(cluster, tiers, blocks, boxes, detailed)
     paths = {
-        link.ends: _lift(cluster, link.ends, positions, slot)
+        link.ends: _lift(link.ends, slot, boxes)
         for link in cluster.links
-        if detailed or not any(end in cluster.server_by_name for end in link.ends)
+        if detailed or cluster.server_by_name.keys().isdisjoint(link.ends)
     }
-    return Layout(positions, sizes, paths, slot.cell, detailed, slot.labelled, blocks, layers)
+    return Layout(boxes, paths, slot.cell, detailed, slot.labelled, blocks)
 
 
-def _group_servers(
-    cluster: Cluster, tiers: Mapping[str, int]
-) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _group_servers(cluster: Cluster, tiers: Mapping[str, int]) -> Groups:
     """Servers by the switches they hang from, ordered so that a walk down a tree crosses no link."""
     order = _walk_down(cluster, tiers)
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for server in cluster.servers:
         groups[tuple(sorted(cluster.neighbours[server.name], key=order.__getitem__))].append(server.name)
-    last = len(order)
-    ranked = sorted(groups.items(), key=lambda item: [order[switch] for switch in item[0]] or [last])
+    ranked = sorted(groups.items(), key=lambda item: [order[switch] for switch in item[0]] or [len(order)])
     return [(switches, tuple(servers)) for switches, servers in ranked]
 
 
@@ -192,24 +175,21 @@ def _walk_down(cluster: Cluster, tiers: Mapping[str, int]) -> dict[str, int]:
     return order
 
 
-def _choose_slot(counts: Sequence[int], grid: tuple[int, int], detailed: bool, longest: float) -> _Slot:
+def _choose_slot(counts: Sequence[int], grid: Grid, detailed: bool, longest: float) -> _Slot:
     """The fewest rows with readable cells; if there are none, the rows with the largest cells."""
     fits = (_fit_slot(counts, grid, n, detailed, longest) for n in range(1, max(counts, default=1) + 1))
     best = next(fits)
     for slot in fits:
-        if best.cell >= _READABLE_CELL and (best.labelled or not detailed):
+        readable = best.cell >= _READABLE_CELL and (best.labelled or not detailed)
+        if readable or slot.rows * slot.row_pitch > _TALLEST_BLOCK:
             break
-        if slot.rows * slot.row_pitch > _TALLEST_BLOCK:
-            break
-        best = max(slot, best, key=lambda fit: fit.cell)
+        best = max(best, slot, key=lambda fit: fit.cell)
     return best
 
 
-def _fit_slot(
-    counts: Sequence[int], grid: tuple[int, int], rows: int, detailed: bool, longest: float
-) -> _Slot:
+def _fit_slot(counts: Sequence[int], grid: Grid, rows: int, detailed: bool, longest: float) -> _Slot:
     columns = max(1, sum(math.ceil(count / rows) for count in counts))
-    room = (WIDTH - len(counts) * _block_gap(len(counts))) / columns
+    room = (WIDTH - len(counts) * min(_BLOCK_GAP, 3 / max(1, len(counts)))) / columns
     # Beside every column of boxes there is a channel for the links of the lower rows.
     gap = min(0.1 + 0.045 * (rows - 1), 0.4 * room) if detailed else 0.0
     padding = 0.5 if detailed else 0.2
@@ -221,46 +201,35 @@ def _fit_slot(
     return _Slot(rows, cell, (width, cell * (grid[1] + padding) + LABEL_HEIGHT * labelled), gap, labelled)
 
 
-def _block_gap(blocks: int) -> float:
-    return min(0.22, 3 / max(1, blocks))
-
-
-def _place_blocks(
-    groups: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], slot: _Slot, positions: dict[str, Point]
-) -> Iterator[Block]:
+def _place_blocks(groups: Groups, slot: _Slot, boxes: dict[str, Box]) -> Iterator[Block]:
     left, pitch = 0.0, slot.box[0] + slot.gap
     for switches, servers in groups:
-        rows = min(slot.rows, len(servers))
-        columns = math.ceil(len(servers) / rows)
+        columns = math.ceil(len(servers) / slot.rows)
+        rows = math.ceil(len(servers) / columns)
         for place, server in enumerate(servers):
             row, column = divmod(place, columns)
-            positions[server] = (left + (column + 0.5) * pitch, -slot.box[1] / 2 - row * slot.row_pitch)
+            y = -slot.box[1] / 2 - row * slot.row_pitch
+            boxes[server] = Box(left + (column + 0.5) * pitch, y, *slot.box)
         width, height = columns * pitch, rows * slot.row_pitch
         yield Block(switches, servers, left, -height, width, height)
-        left += width + _block_gap(len(groups))
+        left += width + min(_BLOCK_GAP, 3 / len(groups))
 
 
 def _place_switches(
-    cluster: Cluster,
-    tiers: Mapping[str, int],
-    blocks: Sequence[Block],
-    *,
-    positions: dict[str, Point],
-    sizes: dict[str, Point],
-    detailed: bool,
-) -> tuple[tuple[str, ...], ...]:
+    cluster: Cluster, tiers: Mapping[str, int], blocks: Sequence[Block], boxes: dict[str, Box], detailed: bool
+) -> None:
     """Each layer above the middle of what hangs from it, in as few crossings as that gives."""
     span = max(1.5, blocks[-1].left + blocks[-1].width) if blocks else 1.5
     under: dict[str, list[float]] = defaultdict(list)
     for block in blocks:
         for switch in block.switches:
             under[switch].append(block.left + block.width / 2)
-    layers, ground = [], 0.0
+    ground = 0.0
     for tier in range(1, max((tiers[switch] for switch in cluster.switches), default=0) + 1):
         members = [switch for switch in cluster.switches if tiers[switch] == tier]
         wanted = {}
         for switch in members:
-            below = [positions[n][0] for n in cluster.neighbours[switch] if 0 < tiers[n] < tier]
+            below = [boxes[n].x for n in cluster.neighbours[switch] if 0 < tiers[n] < tier]
             spots = below or under[switch] or [span / 2]
             wanted[switch] = sum(spots) / len(spots)
         members.sort(key=wanted.__getitem__)
@@ -269,11 +238,8 @@ def _place_switches(
         gap = min(1.2, 0.5 + 0.09 * span) if detailed or tier > 1 else 0.12
         height = ground + gap + size[1] / 2
         for switch, x in zip(members, _spread([wanted[m] for m in members], spread), strict=True):
-            positions[switch] = (x, height)
-            sizes[switch] = size
-        layers.append(tuple(members))
+            boxes[switch] = Box(x, height, *size)
         ground = height + size[1] / 2
-    return tuple(layers)
 
 
 def _switch_size(names: Sequence[str], room: float) -> Point:
@@ -297,20 +263,23 @@ def _spread(wanted: Sequence[float], apart: float) -> list[float]:
     return [mean + place * apart for place, mean in enumerate(means)]
 
 
-def _lift(cluster: Cluster, ends: tuple[str, str], positions: Mapping[str, Point], slot: _Slot) -> Path:
+def _lift(ends: tuple[str, str], slot: _Slot, boxes: Mapping[str, Box]) -> Path:
     """The line of a link in a tiered layout, from its lower end upwards."""
-    low, high = sorted(ends, key=lambda end: positions[end][1])
-    (x, y), peak = positions[low], positions[high]
-    if low not in cluster.server_by_name:
-        return _arc((x, y), peak) if y == peak[1] else ((x, y), peak)
-    top = y + slot.box[1] / 2
-    row = round(-top / slot.row_pitch)
-    if row == 0:
-        return ((x, top), (x, 0.05), peak)
+    low, high = sorted((boxes[end] for end in ends), key=lambda box: box.y)
+    # Links of an upright switch start near its ends, not in its middle.
+    x, y, peak = low.x, low.y, (high.x, high.y - max(0.0, high.height / 2 - 0.11))
+    if y == high.y:
+        return _arc(low[:2], high[:2])
+    if y > 0:
+        return ((x, y + max(0.0, low.height / 2 - 0.11)), peak)
+    # Links to higher layers climb straight up past the first one, where no switch stands in their way.
+    top, knee = y + slot.box[1] / 2, 0.05 if peak[1] < 1.35 else peak[1] - 0.55
+    if (row := round(-top / slot.row_pitch)) == 0:
+        return ((x, top), (x, knee), peak)
     # Lower rows climb in the channel left of their column, each on a line of its own.
     channel = x - slot.box[0] / 2 - slot.gap * row / slot.rows
     corner = top - min(0.06, slot.cell)
-    return ((x, corner), (channel, corner), (channel, 0.05), peak)
+    return ((x, corner), (channel, corner), (channel, knee), peak)
 
 
 def _arc(start: Point, end: Point, bulge: float = 0.22) -> Path:
@@ -322,7 +291,7 @@ def _arc(start: Point, end: Point, bulge: float = 0.22) -> Path:
     return tuple((float(x), float(y)) for x, y in points)
 
 
-def _lay_graph(cluster: Cluster, grid: tuple[int, int], detailed: bool, longest: float) -> Layout:
+def _lay_graph(cluster: Cluster, grid: Grid, detailed: bool, longest: float) -> Layout:
     cell = 0.15 if len(cluster.servers) <= 40 else 0.12
     width, height = cell * (grid[0] + 0.5), cell * (grid[1] + 0.5)
     pitch = 2.0 * max(width, height + LABEL_HEIGHT, longest) if detailed else 0.2
@@ -330,40 +299,34 @@ def _lay_graph(cluster: Cluster, grid: tuple[int, int], detailed: bool, longest:
     spots *= pitch
     spots -= spots.min(axis=0)
     scale = min(1.0, WIDTH / (float(spots.max()) + pitch))
-    positions = {
-        node: (float(x) * scale, float(y) * scale) for node, (x, y) in zip(cluster.nodes, spots, strict=True)
-    }
+    spots *= scale
     labelled = detailed and scale * pitch > max(longest, height * scale + LABEL_HEIGHT) + 0.06
-    box = (
-        (width * scale, height * scale + LABEL_HEIGHT * labelled) if detailed else (0.5 * pitch * scale,) * 2
-    )
-    sizes = dict.fromkeys(cluster.server_by_name, box)
-    for name in cluster.switches:
-        sizes[name] = (min(text_inches(short_name(name), 7.5) + 0.16, pitch * scale * 0.9), 0.22 * scale)
+    wide = width * scale if detailed else max(0.035, 0.5 * pitch * scale)
+    tall = height * scale + LABEL_HEIGHT * labelled if detailed else wide
+    boxes = {}
+    for node, (x, y) in zip(cluster.nodes, spots.tolist(), strict=True):
+        size = (wide, tall)
+        if node not in cluster.server_by_name:
+            size = (min(text_inches(short_name(node), 7.5) + 0.16, pitch * scale * 0.9), 0.22 * scale)
+        boxes[node] = Box(x, y, *size)
     paths = {}
     for link in cluster.links:
-        start, end = (positions[name] for name in link.ends)
-        far = math.dist(start, end) / (pitch * scale)
-        paths[link.ends] = (
-            _arc(start, end, 0.5 / max(far, 2)) if frozenset(link.ends) in bowed else (start, end)
-        )
-    return Layout(positions, sizes, paths, (cell if detailed else 0.1) * scale, detailed, labelled)
+        start, end = (boxes[name][:2] for name in link.ends)
+        bulge = 0.5 / max(2.0, math.dist(start, end) / (pitch * scale))
+        paths[link.ends] = _arc(start, end, bulge) if link.ends in bowed else (start, end)
+    return Layout(boxes, paths, (cell if detailed else 0.1) * scale, detailed, labelled)
 
 
-def _find_spots(cluster: Cluster) -> tuple[Floats, frozenset[frozenset[str]]]:
+def _find_spots(cluster: Cluster) -> tuple[Floats, set[tuple[str, str]]]:
     """Positions of the nodes, neighbours about 1 apart, and the links that have to bow around others."""
-    graph: nx.Graph[str] = nx.Graph()
-    graph.add_nodes_from(cluster.nodes)
-    graph.add_edges_from(link.ends for link in cluster.links)
+    graph = _build_graph(cluster)
     if (grid := _read_grid(cluster)) is not None:
         place = dict(zip(cluster.nodes, grid, strict=True))
-        long = (
-            link.ends for link in cluster.links if math.dist(place[link.ends[0]], place[link.ends[1]]) > 1.1
-        )
-        return grid, frozenset(frozenset(ends) for ends in long)
+        ends = (link.ends for link in cluster.links)
+        return grid, {(a, b) for a, b in ends if math.dist(place[a], place[b]) > 1.1}
     if len(graph) > 2 and cluster.is_connected and all(degree == 2 for _, degree in graph.degree):
-        return _lay_circle(graph), frozenset()
-    return _separate(_relax_stress(graph)), frozenset()
+        return _lay_circle(graph), set()
+    return _push_apart(_relax_stress(graph)), set()
 
 
 def _lay_circle(graph: "nx.Graph[str]") -> Floats:
@@ -396,8 +359,7 @@ def _read_grid(cluster: Cluster) -> Floats | None:
 
 def _relax_stress(graph: "nx.Graph[str]") -> Floats:
     """Distances as near to hops as the plane allows; beyond 400 nodes only hops from 60 pivots count."""
-    nodes = list(graph)
-    count = len(nodes)
+    nodes, count = list(graph), len(graph)
     pivots = nodes if count <= 400 else nodes[:: max(1, count // 60)]
     hops = np.full((count, len(pivots)), np.nan)
     row = {node: place for place, node in enumerate(nodes)}
@@ -424,27 +386,14 @@ def _relax_stress(graph: "nx.Graph[str]") -> Floats:
     return spots
 
 
-def _separate(spots: Floats) -> Floats:
-    """The same picture with every node in a cell of its own, the nearest one that is free."""
-    count = len(spots)
-    spots = spots - spots.mean(axis=0)
-    fine = 4 if count <= 400 else 1
-    spots = spots * max(1.0, 1.1 * math.sqrt(count) / max(1e-9, float(np.ptp(spots, axis=0).max())))
-    taken: set[tuple[int, int]] = set()
-    for place in range(count):
-        middle = np.rint(spots[place] * fine).astype(int)
-        cell = _find_free(int(middle[0]), int(middle[1]), taken, fine)
-        taken.add(cell)
-        spots[place] = spots[place] if cell == tuple(middle) and fine > 1 else np.array(cell) / fine
+def _push_apart(spots: Floats) -> Floats:
+    """The same picture with nodes that are too close moved away from each other."""
+    for _ in range(100 if len(spots) <= 400 else 25 if len(spots) <= 1200 else 0):
+        ways = spots[:, None] - spots[None]
+        far = np.hypot(ways[..., 0], ways[..., 1])
+        np.fill_diagonal(far, np.inf)
+        missing = np.maximum(0.0, 0.9 - far) / 2
+        if not missing.any():
+            break
+        spots = spots + (ways * (missing / np.maximum(far, 1e-9))[..., None]).sum(axis=1)
     return spots
-
-
-def _find_free(x: int, y: int, taken: set[tuple[int, int]], fine: int) -> tuple[int, int]:
-    """The nearest cell with nobody closer than `fine` cells, in rings around the one wanted."""
-    near = [(dx, dy) for dx in range(1 - fine, fine) for dy in range(1 - fine, fine)]
-    for reach in count_up():
-        side = range(-reach, reach + 1)
-        for u, v in ((x + dx, y + dy) for dx in side for dy in side if max(abs(dx), abs(dy)) == reach):
-            if not any((u + dx, v + dy) in taken for dx, dy in near):
-                return u, v
-    raise AssertionError("the plane is large enough")

@@ -2,12 +2,12 @@
 
 import math
 import warnings
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -21,15 +21,16 @@ from gadget.errors import BadOption
 from gadget.files import write_whole
 from gadget.model.cluster import Cluster
 from gadget.model.job import Job
-from gadget.model.ring import Allocation, Ring
+from gadget.model.ring import Allocation
 from gadget.report import layout as laid
+from gadget.report.summary import Usage
 
 METADATA: Mapping[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial"],
     "svg.fonttype": "none",
@@ -43,38 +44,20 @@ STRONG = (
     *("#4D4D4D", "#77AADD"),
 )
 PALE = ("#A6C8DF", "#F3D9A2", "#A3D6C5", "#E6C4D8", "#CFCBE5", "#EBBFA0", "#D3D3A8", "#C9A6B6", "#B4D9D4")
-FREE, INK, SOFT, LINE, PANEL = "#E3E7EC", "#2E3742", "#69747F", "#BFC7D0", "#F5F7F9"
-OVERFULL = "#000000"
+FREE, INK, SOFT, LINE, PANEL, OVERFULL = "#E3E7EC", "#2E3742", "#69747F", "#BFC7D0", "#F5F7F9", "#000000"
 HEAT = LinearSegmentedColormap.from_list("load", ["#F9DC8C", "#F6B04D", "#E2603C", "#A3204F", "#4A1052"])
 FILL = LinearSegmentedColormap.from_list("fill", [FREE, "#9CC7E3", "#3F8FC4", "#0B4F8A"])
 MOST_RINGS = 25
 """With more rings than this on the links, links show their load instead."""
-MOST_NAMES = 20
-MARGIN = 0.25
+MOST_NAMES, MARGIN = 20, 0.25
 LINK_WIDTHS = (0.7, 1.3, 2.1, 3.2)
 
-Ends = frozenset[str]
 Corner = list[tuple[float, float]]
+Tiers = list[tuple[float, float]]
 
 
-@dataclass(frozen=True)
-class Picture:
-    """What is drawn: a cluster, the rings on it, and the jobs they belong to, where known."""
-
-    cluster: Cluster
-    allocation: Allocation
-    jobs: Mapping[str, Job]
-
-    @cached_property
-    def resource(self) -> str:
-        """What a cell stands for: GPUs if there are any, else the first resource."""
-        names = self.cluster.resource_names
-        return "gpu" if "gpu" in names or not names else names[0]
-
-    @cached_property
-    def ranked(self) -> tuple[Ring, ...]:
-        """The rings, largest first."""
-        return tuple(sorted(self.allocation.rings, key=lambda ring: (-ring.size, -len(set(ring.workers)))))
+class Scene(Usage):
+    """What is drawn, and in which colours."""
 
     @cached_property
     def colours(self) -> Mapping[str, str]:
@@ -82,56 +65,6 @@ class Picture:
         names = list(dict.fromkeys(ring.job for ring in self.ranked))
         pale = {name: PALE[place % len(PALE)] for place, name in enumerate(names[len(STRONG) :])}
         return dict(zip(names, STRONG, strict=False)) | pale
-
-    @cached_property
-    def held(self) -> Mapping[str, Mapping[str, float]]:
-        """For each server how much of the resource each job holds."""
-        held: dict[str, Counter[str]] = defaultdict(Counter)
-        for ring in self.ranked:
-            job = self.jobs.get(ring.job)
-            each = job.resources.get(self.resource, 0) if job else 1
-            for server, workers in ring.workers_by_server().items():
-                held[server][ring.job] += each * workers  # type: ignore[assignment]  # amounts may be fractions
-        return held
-
-    @cached_property
-    def crossing(self) -> Mapping[Ends, tuple[Ring, ...]]:
-        """The rings over each link, largest first."""
-        over: dict[Ends, list[Ring]] = {frozenset(link.ends): [] for link in self.cluster.links}
-        for ring in self.ranked:
-            for ends in dict.fromkeys(frozenset(hop) for hop in ring.hops()):
-                if ends in over:
-                    over[ends].append(ring)
-        return {ends: tuple(rings) for ends, rings in over.items()}
-
-    @cached_property
-    def loads(self) -> Mapping[Ends, float]:
-        """The fraction of each link's capacity that is reserved, in its busier direction."""
-        reserved: dict[tuple[str, str], float] = defaultdict(float)
-        for ring in self.ranked:
-            job = self.jobs.get(ring.job)
-            for hop in ring.hops():
-                reserved[hop] += job.bandwidth_gbps if job else 0
-        loads = {}
-        for link in self.cluster.links:
-            busiest = max(reserved[link.ends], reserved[link.ends[::-1]])
-            loads[frozenset(link.ends)] = busiest / link.gbps if link.gbps else math.inf if busiest else 0.0
-        return loads
-
-    @cached_property
-    def most_units(self) -> int:
-        """Units of the largest server, as far as they are drawn one by one."""
-        most = max((self.units(server.name) for server in self.cluster.servers), default=1)
-        return max(1, math.ceil(min(most, laid.MOST_CELLS)))
-
-    def units(self, server: str) -> float:
-        """How much of the resource a server has."""
-        return self.cluster.server_by_name[server].resources.get(self.resource, 0)
-
-    def used(self, servers: Iterable[str]) -> tuple[float, float]:
-        """What the servers' workers hold, and what the servers have."""
-        named = list(servers)
-        return sum(sum(self.held.get(s, {}).values()) for s in named), sum(map(self.units, named))
 
 
 def draw_cluster(
@@ -144,7 +77,7 @@ def draw_cluster(
 ) -> None:
     """Draw a cluster to a .svg, .png or .pdf file, with the rings of a slot if an allocation is given.
 
-    `jobs` tell how many cells a worker takes and how much bandwidth a ring; without them a worker is one cell.
+    `jobs` tell how many cells a worker takes and how much bandwidth a ring; else a worker is one cell.
     """
     target = Path(path)
     kind = target.suffix.lower().removeprefix(".")
@@ -163,42 +96,53 @@ def build_figure(
     cluster: Cluster, *, allocation: Allocation | None = None, jobs: Iterable[Job] = (), title: str = ""
 ) -> Figure:
     """The picture as a matplotlib figure whose axes are in inches."""
-    picture = Picture(cluster, allocation or Allocation(), {job.name: job for job in jobs})
-    layout = laid.find_layout(cluster, cells=picture.most_units)
+    scene = Scene(cluster, allocation or Allocation(), {job.name: job for job in jobs})
+    layout = laid.find_layout(cluster, cells=_most_cells(scene))
     figure = Figure(facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     left, bottom, right, top = _bounds(layout)
-    spare = max(0.0, 6.0 - (right - left)) / 2
+    spare = max(0.0, max(6.0, min(10.0, laid.text_inches(title, 12))) - (right - left)) / 2
     left, right = left - spare, right + spare
-    _draw_blocks(axes, picture, layout)
+    _draw_blocks(axes, scene, layout)
     tiers = _link_tiers([link.gbps for link in cluster.links])
-    _draw_links(axes, picture, layout, tiers)
-    _draw_servers(axes, picture, layout)
+    _draw_links(axes, scene, layout, tiers)
+    (_draw_servers if layout.detailed else _draw_dots)(axes, scene, layout)
     _draw_switches(axes, layout, cluster.switches)
-    top = _draw_header(axes, picture, title, left, top)
-    bottom = _draw_legend(axes, picture, layout, tiers, (left, right, bottom))
+    top = _draw_header(axes, scene, title, left, top)
+    bottom = _draw_legend(axes, scene, layout, tiers, (left, right, bottom))
     axes.set_xlim(left - MARGIN, right + MARGIN)
     axes.set_ylim(bottom - MARGIN, top + MARGIN)
     figure.set_size_inches(right - left + 2 * MARGIN, top - bottom + 2 * MARGIN)
     return figure
 
 
+def _most_cells(scene: Scene) -> int:
+    """Cells of the largest server, as far as they are drawn one by one."""
+    most = max((scene.units(server) for server in scene.cluster.server_by_name), default=1)
+    return max(1, math.ceil(min(most, laid.MOST_CELLS)))
+
+
 def _bounds(layout: laid.Layout) -> tuple[float, float, float, float]:
     """Left, bottom, right and top of all nodes and links."""
-    if not layout.positions:
+    if not layout.boxes:
         return 0.0, 0.0, 1.0, 1.0
-    centres = np.array(list(layout.positions.values()))
-    half = np.array([layout.sizes[node] for node in layout.positions]) / 2
+    boxes = np.array(list(layout.boxes.values()))
+    centres, half = boxes[:, :2], boxes[:, 2:] / 2
     corners = np.concatenate([centres - half, centres + half, *map(np.array, layout.paths.values())])
     low, high = corners.min(axis=0), corners.max(axis=0)
     room = 0.3 if layout.blocks and not layout.detailed else 0.05
     return float(low[0]), float(low[1]) - room, float(high[0]), float(high[1])
 
 
-def _write(axes: Axes, x: float, y: float, text: str, size: float, **more: object) -> None:
-    style: dict[str, object] = {"color": INK, "va": "center", "zorder": 8} | more
-    axes.text(x, y, text, fontsize=size, parse_math=False, **style)  # type: ignore[arg-type]
+def _write(axes: Axes, x: float, y: float, text: str, size: float, **more: Any) -> None:
+    style: dict[str, Any] = {"color": INK, "va": "center", "zorder": 8} | more
+    axes.text(x, y, text, None, fontsize=size, parse_math=False, **style)
+
+
+def _paint(axes: Axes, shapes: list[Corner], colours: Sequence[Any], **more: Any) -> None:
+    if shapes:
+        axes.add_collection(PolyCollection(shapes, facecolors=colours, **({"linewidths": 0} | more)))
 
 
 def _box(x: float, y: float, width: float, height: float) -> Corner:
@@ -206,37 +150,31 @@ def _box(x: float, y: float, width: float, height: float) -> Corner:
     return [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
 
 
-def _panel(axes: Axes, corner: Corner, rounding: float, **style: object) -> None:
-    (x, y), _, (right, top), _ = corner
+def _round(axes: Axes, box: Corner, rounding: float, colour: str, zorder: int) -> None:
+    (x, y), _, (right, top), _ = box
     shape = f"round,pad=0,rounding_size={rounding}"
-    axes.add_patch(FancyBboxPatch((x, y), right - x, top - y, boxstyle=shape, **style))  # type: ignore[arg-type]
+    axes.add_patch(FancyBboxPatch((x, y), right - x, top - y, boxstyle=shape, fc=colour, lw=0, zorder=zorder))
 
 
-def _draw_blocks(axes: Axes, picture: Picture, layout: laid.Layout) -> None:
+def _draw_blocks(axes: Axes, scene: Scene, layout: laid.Layout) -> None:
     """A ground under the servers of a rack; with a bar of what is in use where servers are but dots."""
-    few = len(layout.blocks) <= 150
+    gaps = [after.left - before.left - before.width for before, after in pairwise(layout.blocks)]
+    pad = 0.4 * min(gaps, default=0.15)
     for block in layout.blocks:
-        pad = 0.06 if few else 0.0
         ground = _box(block.left - pad, block.bottom - pad / 2, block.width + 2 * pad, block.height + pad)
-        _panel(axes, ground, pad, facecolor=PANEL, edgecolor="none", zorder=0)
-        if layout.detailed or not picture.allocation.rings:
+        _round(axes, ground, pad, PANEL, 0)
+        if layout.detailed or not scene.allocation.rings:
             continue
-        used, units = picture.used(block.servers)
+        used, units = scene.used(block.servers)
         share = min(1.0, used / units) if units else 0.0
         y = block.bottom - 0.14
-        axes.add_collection(
-            PolyCollection(
-                [_box(block.left, y, block.width, 0.06), _box(block.left, y, block.width * share, 0.06)],
-                facecolors=[FREE, STRONG[0]],
-                zorder=3,
-                label="bars",
-            )
-        )
-        if block.width > 0.2:
-            _write(axes, block.left + block.width / 2, y - 0.09, f"{share:.0%}", 5, ha="center", color=SOFT)
+        bars = [_box(block.left, y, block.width, 0.06), _box(block.left, y, block.width * share, 0.06)]
+        _paint(axes, bars, [FREE, STRONG[0]], zorder=3, label="bars")
+        if block.width > 0.15:
+            _write(axes, block.left + block.width / 2, y - 0.08, f"{share:.0%}", 4.5, ha="center", color=SOFT)
 
 
-def _link_tiers(capacities: Sequence[float]) -> list[tuple[float, float]]:
+def _link_tiers(capacities: Sequence[float]) -> Tiers:
     """Up to four ranges of capacity: the values themselves if they are few, else equal steps of their log."""
     values = sorted({gbps for gbps in capacities if gbps})
     if len(values) <= len(LINK_WIDTHS):
@@ -249,19 +187,17 @@ def _link_tiers(capacities: Sequence[float]) -> list[tuple[float, float]]:
     return [(found[0], found[-1]) for found in bins if found]
 
 
-def _draw_links(
-    axes: Axes, picture: Picture, layout: laid.Layout, tiers: Sequence[tuple[float, float]]
-) -> None:
-    thin = 1.0 if len(layout.paths) < 1000 else 0.35
+def _draw_links(axes: Axes, scene: Scene, layout: laid.Layout, tiers: Sequence[tuple[float, float]]) -> None:
+    thin = max(0.4, min(1.0, layout.cell / 0.1)) if len(layout.paths) < 1000 else 0.35
     lines, widths, colours = [], [], []
-    hot = _shows_load(picture, layout)
-    for link in picture.cluster.links:
+    hot = _shows_load(scene, layout)
+    for link in scene.cluster.links:
         if link.ends not in layout.paths:
             continue
         lines.append(layout.paths[link.ends])
         tier = next((n for n, (_, most) in enumerate(tiers) if link.gbps <= most), 0)
         widths.append(LINK_WIDTHS[tier] * thin if link.gbps else 0.3)
-        load = picture.loads[frozenset(link.ends)] if hot else 0.0
+        load = scene.loads[frozenset(link.ends)] if hot else 0.0
         colours.append(
             OVERFULL if load > 1 + 1e-9 else matplotlib.colors.to_hex(HEAT(load)) if load else LINE
         )
@@ -269,24 +205,24 @@ def _draw_links(
         LineCollection(lines, linewidths=widths, colors=colours, zorder=1, label="links", joinstyle="round")
     )
     if not hot:
-        _draw_rings(axes, picture, layout)
+        _draw_rings(axes, scene, layout)
 
 
-def _shows_load(picture: Picture, layout: laid.Layout) -> bool:
+def _shows_load(scene: Scene, layout: laid.Layout) -> bool:
     """True when too many rings cross the drawn links for each to have a line."""
-    rings = {ring.job for ends in layout.paths for ring in picture.crossing[frozenset(ends)]}
-    return len(rings) > MOST_RINGS
+    rings = {ring.job for ends in layout.paths for ring in scene.crossing[frozenset(ends)]}
+    return len(rings) > MOST_RINGS and any(scene.loads.values())
 
 
-def _draw_rings(axes: Axes, picture: Picture, layout: laid.Layout) -> None:
+def _draw_rings(axes: Axes, scene: Scene, layout: laid.Layout) -> None:
     """Each ring beside the others on every link it crosses, as in a cable."""
     lines, colours = [], []
     for ends, path in layout.paths.items():
-        rings = picture.crossing[frozenset(ends)]
+        rings = scene.crossing[frozenset(ends)]
         apart = min(0.031, 0.45 / len(rings)) if rings else 0
         for place, ring in enumerate(rings):
             lines.append(_shift(path, (place - (len(rings) - 1) / 2) * apart))
-            colours.append(picture.colours[ring.job])
+            colours.append(scene.colours[ring.job])
     axes.add_collection(
         LineCollection(lines, colors=colours, linewidths=1.5, zorder=2, label="rings", joinstyle="round")
     )
@@ -305,22 +241,19 @@ def _shift(path: laid.Path, distance: float) -> Corner:
     return [(float(x), float(y)) for x, y in moved]
 
 
-def _draw_servers(axes: Axes, picture: Picture, layout: laid.Layout) -> None:
-    servers = [server.name for server in picture.cluster.servers]
-    if not layout.detailed:
-        return _draw_dots(axes, picture, layout, servers)
-    columns = laid.cell_grid(picture.most_units)[0]
+def _draw_servers(axes: Axes, scene: Scene, layout: laid.Layout) -> None:
+    columns = laid.cell_grid(_most_cells(scene))[0]
     halo = {} if layout.blocks else {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.6}}
     boxes, edges = [], []
     cells: list[Corner] = []
     colours: list[str] = []
-    for server in servers:
-        units = picture.units(server)
+    for server in scene.cluster.server_by_name:
+        units = scene.units(server)
         frame = _server_frame(layout, server, columns, units)
         boxes.append(frame)
-        held = picture.held.get(server, {})
+        held = scene.held.get(server, {})
         edges.append(OVERFULL if sum(held.values()) > units * (1 + 1e-9) else "#98A3AE")
-        for corner, colour in _fill_cells(picture, server, frame, columns, layout.cell):
+        for corner, colour in _fill_cells(scene, server, frame, columns, layout.cell):
             cells.append(corner)
             colours.append(colour)
         (x, y), _, (right, top), _ = frame
@@ -330,17 +263,13 @@ def _draw_servers(axes: Axes, picture: Picture, layout: laid.Layout) -> None:
             _write(
                 axes, (x + right) / 2, y - 0.065, laid.short_name(server), 6, ha="center", color=SOFT, **halo
             )
-    frames = PolyCollection(
-        boxes, facecolors="white", edgecolors=edges, linewidths=0.6, zorder=3, label="servers"
-    )
-    axes.add_collection(frames)
-    axes.add_collection(PolyCollection(cells, facecolors=colours, linewidths=0, zorder=4, label="cells"))
-    return None
+    _paint(axes, boxes, ["white"], edgecolors=edges, linewidths=0.6, zorder=3, label="servers")
+    _paint(axes, cells, colours, zorder=4, label="cells")
 
 
 def _server_frame(layout: laid.Layout, server: str, columns: int, units: float) -> Corner:
     """The box around a server's own cells, at the top of its place."""
-    (x, y), height = layout.positions[server], layout.sizes[server][1]
+    x, y, _, height = layout.boxes[server]
     shown = max(1, min(math.ceil(units), laid.MOST_CELLS))
     width, own = min(shown, columns) + 0.5, math.ceil(shown / columns) + 0.5
     return _box(
@@ -352,14 +281,14 @@ def _server_frame(layout: laid.Layout, server: str, columns: int, units: float) 
 
 
 def _fill_cells(
-    picture: Picture, server: str, frame: Corner, columns: int, cell: float
+    scene: Scene, server: str, frame: Corner, columns: int, cell: float
 ) -> Iterator[tuple[Corner, str]]:
     """Rectangles for the units of a server, each in the colour of the job that holds it."""
-    units = picture.units(server)
+    units = scene.units(server)
     (left, bottom), _, (right, top), _ = frame
     spans, start = [], 0.0
-    for job, amount in picture.held.get(server, {}).items():
-        spans.append((start, min(start + amount, units), picture.colours[job]))
+    for job, amount in scene.held.get(server, {}).items():
+        spans.append((start, min(start + amount, units), scene.colours[job]))
         start += amount
     spans.append((min(start, units), units, FREE))
     if units > laid.MOST_CELLS:
@@ -379,24 +308,23 @@ def _fill_cells(
                 yield _box(x + (a - low) / size * wide, y, (b - a) / size * wide, tall), colour
 
 
-def _draw_dots(axes: Axes, picture: Picture, layout: laid.Layout, servers: Sequence[str]) -> None:
+def _draw_dots(axes: Axes, scene: Scene, layout: laid.Layout) -> None:
     """One square per server, darker the more of it is in use."""
     squares, colours = [], []
-    for server in servers:
-        (x, y), side = layout.positions[server], 0.8 * min(layout.sizes[server])
-        used, units = picture.used([server])
+    for server in scene.cluster.server_by_name:
+        x, y, side = *layout.boxes[server][:2], 0.8 * layout.boxes[server].width
+        used, units = scene.used([server])
         squares.append(_box(x - side / 2, y - side / 2, side, side))
-        shade = used / units if units else 0.0
-        shade = shade if picture.allocation.rings else 0.45
+        shade = (used / units if units else 0.0) if scene.allocation.rings else 0.45
         colours.append(OVERFULL if shade > 1 + 1e-9 else matplotlib.colors.to_hex(FILL(shade)))
-    axes.add_collection(PolyCollection(squares, facecolors=colours, linewidths=0, zorder=3, label="cells"))
+    _paint(axes, squares, colours, zorder=3, label="cells")
 
 
 def _draw_switches(axes: Axes, layout: laid.Layout, switches: Sequence[str]) -> None:
     for switch in switches:
-        (x, y), (width, height) = layout.positions[switch], layout.sizes[switch]
+        x, y, width, height = layout.boxes[switch]
         box = _box(x - width / 2, y - height / 2, width, height)
-        _panel(axes, box, min(width, height) / 4, facecolor=INK, zorder=5, lw=0)
+        _round(axes, box, min(width, height) / 4, INK, 5)
         name = laid.short_name(switch, 14)
         size = min(
             7.5, 7.5 * (max(width, height) - 0.08) / laid.text_inches(name, 7.5), 60 * min(width, height)
@@ -405,14 +333,17 @@ def _draw_switches(axes: Axes, layout: laid.Layout, switches: Sequence[str]) -> 
             _write(axes, x, y, name, size, ha="center", color="white", rotation=0 if width >= height else 90)
 
 
-def _draw_header(axes: Axes, picture: Picture, title: str, left: float, top: float) -> float:
+def _draw_header(axes: Axes, scene: Scene, title: str, left: float, top: float) -> float:
     """Title and a line of facts above the picture; the new top."""
-    used, units = picture.used(picture.cluster.server_by_name)
-    facts = [f"{len(picture.cluster.servers):,} servers", f"{units:,g} {picture.resource}"]
-    if picture.cluster.switches:
-        facts.append(f"{len(picture.cluster.switches):,} switches")
-    if picture.allocation.rings:
-        facts += [f"{len(picture.ranked):,} rings", f"{used / units if units else 0:.0%} in use"]
+    used, units = scene.used(scene.cluster.server_by_name)
+    facts = [
+        f"{len(scene.cluster.servers):,} servers",
+        f"{units:,.10g} {laid.short_name(scene.resource, 20)}",
+    ]
+    if scene.cluster.switches:
+        facts.append(f"{len(scene.cluster.switches):,} switches")
+    if scene.allocation.rings:
+        facts += [f"{len(scene.ranked):,} rings", f"{used / units if units else 0:.0%} in use"]
     _write(axes, left, top + 0.3, "  ·  ".join(facts), 8, color=SOFT)
     if not title:
         return top + 0.35
@@ -421,37 +352,32 @@ def _draw_header(axes: Axes, picture: Picture, title: str, left: float, top: flo
 
 
 def _draw_legend(
-    axes: Axes,
-    picture: Picture,
-    layout: laid.Layout,
-    tiers: Sequence[tuple[float, float]],
-    bounds: tuple[float, float, float],
+    axes: Axes, scene: Scene, layout: laid.Layout, tiers: Tiers, bounds: tuple[float, float, float]
 ) -> float:
     """Names of the largest rings, then what lines and shades mean; the new bottom."""
     left, right, y = bounds
-    hot = _shows_load(picture, layout)
-    named = picture.ranked[:MOST_NAMES] if layout.detailed or not hot else ()
+    hot = _shows_load(scene, layout)
+    named = scene.ranked[:MOST_NAMES] if layout.detailed or not hot else ()
     entries: list[tuple[str, str, float]] = [
-        (laid.short_name(r.job, 26) + f" × {r.size}", picture.colours[r.job], 0.0) for r in named
+        (laid.short_name(r.job, 26) + f" × {r.size}", scene.colours[r.job], 0.0) for r in named
     ]
-    if named and len(picture.ranked) > len(named):
-        entries.append((f"{len(picture.ranked) - len(named):,} smaller rings", PALE[0], 0.0))
+    if named and len(scene.ranked) > len(named):
+        entries.append((f"{len(scene.ranked) - len(named):,} smaller rings", PALE[0], 0.0))
     y = _draw_entries(axes, entries, left, right, y - 0.1)
-    entries = [("free", FREE, 0.0)] if layout.detailed and picture.allocation.rings else []
-    shown = {link.gbps for link in picture.cluster.links if link.ends in layout.paths}
+    entries = [("free", FREE, 0.0)] if layout.detailed and scene.allocation.rings else []
+    shown = {link.gbps for link in scene.cluster.links if link.ends in layout.paths}
     for (low, high), width in zip(tiers, LINK_WIDTHS, strict=False):
         if any(low <= gbps <= high for gbps in shown):
             entries.append((f"{low:,g} Gbps" if low == high else f"{low:,g}–{high:,g} Gbps", LINE, width))
     y = _draw_entries(axes, entries, left, right, y)
-    fills = [(f"{laid.short_name(picture.resource, 12)} in use", FILL)] if picture.allocation.rings else []
+    fills = [(f"{laid.short_name(scene.resource, 12)} in use", FILL)] if scene.allocation.rings else []
     for name, shade in [("link load", HEAT)] * hot + fills * (not layout.detailed):
         y -= 0.2
         _write(axes, left, y, name, 7)
         start = left + 1.2
         steps = [_box(start + 0.05 * n, y - 0.05, 0.05, 0.1) for n in range(24)]
-        colours = [shade(n / 23) for n in range(24)]
-        axes.add_collection(PolyCollection(steps, facecolors=colours, linewidths=0))
-        _write(axes, start + 1.26, y, "0 … 100%", 7)
+        _paint(axes, steps, [shade(n / 23) for n in range(24)])
+        _write(axes, start + 1.26, y, "0 … 100%, black if more", 7)
     return y
 
 
@@ -468,6 +394,6 @@ def _draw_entries(
         x, height = left + column * pitch, y - 0.17 * (row + 1)
         thick = width / 72 if width else 0.1
         swatch = _box(x, height - thick / 2, 0.2 if width else 0.1, thick)
-        axes.add_collection(PolyCollection([swatch], facecolors=[colour], linewidths=0))
+        _paint(axes, [swatch], [colour])
         _write(axes, x + 0.26 if width else x + 0.16, height - 0.005, text, 7)
     return y - 0.17 * math.ceil(len(entries) / columns) - 0.06

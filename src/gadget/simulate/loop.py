@@ -1,32 +1,117 @@
-"""Slot after slot: the temporally greedy loop (Algorithm 1)."""
+"""Slot after slot: the temporally greedy loop (Algorithm 1) over the engine."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from gadget.engine.apply import apply
+from gadget.engine.check import check_state
+from gadget.engine.decide import decide_slot, snapshot_of
+from gadget.engine.effects import Effect, effects_between
+from gadget.engine.events import (
+    Event,
+    JobLeft,
+    JobsArrived,
+    ServerFailed,
+    ServerReturned,
+    SlotDecided,
+    SlotServed,
+)
+from gadget.engine.state import State, begin
+from gadget.errors import BrokenConstraint
 from gadget.model.decision import Decision
-from gadget.model.job import ActiveJob
-from gadget.model.ring import Allocation
+from gadget.model.job import Job
+from gadget.model.referee import Violation, find_false_claims, find_violations
 from gadget.model.snapshot import Scenario, Snapshot
-from gadget.policies.policy import Policy, decide_slot
+from gadget.policies.policy import Policy
 
 
-def run_slots(scenario: Scenario, policy: Policy, *, seed: int = 0) -> Iterator[tuple[Snapshot, Decision]]:
-    """Decide every slot of the scenario in turn; stop asking when you have seen enough."""
-    served = dict.fromkeys((job.name for job in scenario.jobs), 0)
-    work = dict.fromkeys(served, 0.0)
-    running = Allocation()
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Something that will happen at the start of a slot, before it is decided."""
+
+    slot: int
+    event: ServerFailed | ServerReturned | JobLeft
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One slot that was decided and served."""
+
+    arrived: tuple[Job, ...]
+    """Jobs that came with this slot."""
+    snapshot: Snapshot
+    """What the policy saw."""
+    decision: Decision
+    effects: tuple[Effect, ...]
+    """What the decision changes in the rings that ran."""
+    violations: tuple[Violation, ...]
+    """What the decision breaks; empty unless violations are allowed."""
+    state: State
+    """Where things stand afterwards."""
+
+
+def run_slots(
+    scenario: Scenario,
+    policy: Policy,
+    *,
+    seed: int = 0,
+    label: str | None = None,
+    planned: Iterable[Planned] = (),
+    replay: Iterable[Decision] = (),
+    allow_violations: bool | None = None,
+) -> Iterator[Step]:
+    """Decide every slot of the scenario in turn; stop asking when you have seen enough.
+
+    `label` is what decisions call the policy. The slots of `replay` are not decided anew. A decision that
+    breaks a constraint raises BrokenConstraint, unless violations are allowed: by `allow_violations`, or,
+    where that is left open, by a policy whose `may_violate` is true.
+    """
+    lenient = getattr(policy, "may_violate", False) if allow_violations is None else allow_violations
+    arrivals, happenings = _by_slot(scenario.jobs), _by_plan(planned)
+    known = iter(replay)
+    state = begin(scenario)
     for slot in range(scenario.slots):
-        arrived = (
-            ActiveJob(job, served[job.name], work[job.name] if job.timing is not None else None)
-            for job in scenario.jobs
-            if job.arrival <= slot
+        # I[t]: who is there, on which servers.
+        arrived = arrivals.get(slot, ())
+        for event in (*happenings.get(slot, ()), *([JobsArrived(arrived)] if arrived else ())):
+            state = apply(state, event)
+        snapshot = snapshot_of(state)
+        # The slot problem (10), (11), given what was decided before.
+        given = next(known, None)
+        decided = decide_slot(state, policy, seed, label=label) if given is None else SlotDecided(given)
+        violations = _judge(snapshot, decided.decision, lenient)
+        running = apply(state, decided)
+        effects = effects_between(state, running)
+        # z ← z + Σ_s y_is[t].
+        state = apply(running, SlotServed(slot))
+        if not violations and (faults := check_state(state)):
+            raise BrokenConstraint(f"after slot {slot} the state is not sound: {'; '.join(faults)}.")
+        yield Step(arrived, snapshot, decided.decision, effects, violations, state)
+
+
+def _judge(snapshot: Snapshot, decision: Decision, lenient: bool) -> tuple[Violation, ...]:
+    violations = find_violations(snapshot, decision.allocation)
+    if lenient:
+        return tuple(violations)
+    if found := [*violations, *find_false_claims(snapshot, decision)]:
+        more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
+        raise BrokenConstraint(
+            f"policy {decision.policy!r} broke its promise in slot {snapshot.slot}: "
+            f"{'; '.join(map(str, found[:3]))}{more}. This is a fault of the policy."
         )
-        # I[t]: arrived, and the budget still pays for a ring.
-        jobs = tuple(active for active in arrived if active.largest_ring)
-        snapshot = Snapshot(scenario.cluster, jobs, slot, scenario.slots, scenario.slot_seconds, running)
-        decision = decide_slot(policy, snapshot, seed)
-        yield snapshot, decision
-        running = decision.allocation
-        for ring in running.rings:
-            job = snapshot.job_by_name[ring.job].job
-            served[ring.job] += ring.size
-            work[ring.job] += float(job.work_in_slot(ring.size, scenario.slot_seconds))
+    return ()
+
+
+def _by_slot(jobs: Iterable[Job]) -> Mapping[int, tuple[Job, ...]]:
+    arrivals: defaultdict[int, list[Job]] = defaultdict(list)
+    for job in jobs:
+        arrivals[job.arrival].append(job)
+    return {slot: tuple(some) for slot, some in arrivals.items()}
+
+
+def _by_plan(planned: Iterable[Planned]) -> Mapping[int, Sequence[Event]]:
+    happenings: defaultdict[int, list[Event]] = defaultdict(list)
+    for one in planned:
+        happenings[one.slot].append(one.event)
+    return happenings

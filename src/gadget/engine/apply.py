@@ -1,0 +1,155 @@
+"""The one way a state changes."""
+
+from dataclasses import replace
+
+from gadget.engine.events import (
+    Event,
+    JobLeft,
+    JobsArrived,
+    ServerFailed,
+    ServerReturned,
+    SlotDecided,
+    SlotServed,
+)
+from gadget.engine.state import JobRecord, JobStatus, State
+from gadget.errors import ImpossibleEvent, InvalidValue
+from gadget.model.job import ActiveJob, Job
+from gadget.model.names import nearest_hint
+from gadget.model.ring import Allocation, Ring
+
+
+def apply(state: State, event: Event) -> State:
+    """The state after the event; ImpossibleEvent if it cannot have happened."""
+    match event:
+        case JobsArrived():
+            return _admit(state, event.jobs)
+        case JobLeft():
+            return _let_go(state, event.job)
+        case ServerFailed():
+            return _fail(state, event.server)
+        case ServerReturned():
+            return _bring_back(state, event.server)
+        case SlotDecided():
+            return _run(state, event)
+        case SlotServed():
+            return _serve(state, event.slot)
+
+
+def _admit(state: State, jobs: tuple[Job, ...]) -> State:
+    active, ended = dict(state.active), dict(state.ended)
+    for job in jobs:
+        if job.name in active or job.name in ended:
+            raise ImpossibleEvent(
+                f"a job named {job.name!r} has arrived already. Give the new one another name."
+            )
+        if job.arrival > state.slot:
+            raise ImpossibleEvent(
+                f"job {job.name!r} arrives in slot {job.arrival}; this is slot {state.slot}."
+            )
+        record = JobRecord(ActiveJob(job, 0, None if job.timing is None else 0.0), state.slot)
+        if record.active.largest_ring:
+            active[job.name] = record
+        else:
+            ended[job.name] = replace(record, ending=JobStatus.REFUSED, ended=state.slot)
+    return replace(state, active=active, ended=ended)
+
+
+def _let_go(state: State, name: str) -> State:
+    record = _active_record(state, name)
+    left = replace(record, ending=JobStatus.LEFT, ended=state.slot)
+    return replace(
+        state,
+        active={other: kept for other, kept in state.active.items() if other != name},
+        ended={**state.ended, name: left},
+        running=Allocation(tuple(ring for ring in state.running.rings if ring.job != name)),
+    )
+
+
+def _fail(state: State, server: str) -> State:
+    _check_server(state, server)
+    if server in state.down:
+        raise ImpossibleEvent(f"server {server!r} is down already.")
+    spared = tuple(ring for ring in state.running.rings if not _touches(ring, server))
+    return replace(_with_down(state, state.down | {server}), running=Allocation(spared))
+
+
+def _bring_back(state: State, server: str) -> State:
+    _check_server(state, server)
+    if server not in state.down:
+        raise ImpossibleEvent(f"server {server!r} cannot return: it is not down.")
+    return _with_down(state, state.down - {server})
+
+
+def _with_down(state: State, down: frozenset[str]) -> State:
+    return replace(state, down=down, available=state.cluster.without(down) if down else state.cluster)
+
+
+def _run(state: State, event: SlotDecided) -> State:
+    decision = event.decision
+    if state.decided:
+        raise ImpossibleEvent(f"slot {state.slot} is decided already; it must be served first.")
+    if decision.slot != state.slot:
+        raise ImpossibleEvent(f"the decision is for slot {decision.slot}; this is slot {state.slot}.")
+    if state.slot >= state.slots:
+        raise ImpossibleEvent(f"the horizon of {state.slots} slots is over.")
+    active = dict(state.active)
+    before = state.running.ring_of
+    for ring in decision.allocation.rings:
+        record = _active_record(state, ring.job)
+        resized = ring.job in before and before[ring.job].size != ring.size
+        if resized or record.first_start is None:
+            active[ring.job] = replace(
+                record,
+                first_start=state.slot if record.first_start is None else record.first_start,
+                resizes=record.resizes + resized,
+            )
+    if len(decision.allocation.ring_of) < len(decision.allocation.rings):
+        raise ImpossibleEvent(f"the decision for slot {state.slot} gives a job two rings.")
+    return replace(state, active=active, running=decision.allocation, decided=True)
+
+
+def _serve(state: State, slot: int) -> State:
+    if not state.decided or slot != state.slot:
+        raise ImpossibleEvent(f"slot {slot} cannot have been served: slot {state.slot} is to be decided.")
+    active, ended = dict(state.active), dict(state.ended)
+    for ring in state.running.rings:
+        record = _credit(active[ring.job], ring, state.slot_seconds)
+        if record.active.largest_ring:
+            active[ring.job] = record
+        else:
+            del active[ring.job]
+            ended[ring.job] = replace(record, ending=JobStatus.FINISHED, ended=slot)
+    lasting = tuple(ring for ring in state.running.rings if ring.job in active)
+    return replace(
+        state, active=active, ended=ended, running=Allocation(lasting), slot=slot + 1, decided=False
+    )
+
+
+def _credit(record: JobRecord, ring: Ring, slot_seconds: float) -> JobRecord:
+    """z ← z + κ, and the work that a ring of κ does in a slot."""
+    active = record.active
+    work = active.work_done
+    if work is not None:  # with a rate it is ζ·z, exactly
+        work += float(active.job.work_in_slot(ring.size, slot_seconds))
+    try:
+        served = ActiveJob(active.job, active.served + ring.size, work)
+    except InvalidValue as error:
+        raise error.within(f"job {active.job.name!r}") from None
+    return replace(record, active=served, slots_served=record.slots_served + 1)
+
+
+def _active_record(state: State, name: str) -> JobRecord:
+    if name not in state.active:
+        fate = f"has {state.ended[name].ending}" if name in state.ended else "has not arrived"
+        raise ImpossibleEvent(f"job {name!r} {fate} in slot {state.slot}{nearest_hint(name, state.active)}.")
+    return state.active[name]
+
+
+def _check_server(state: State, server: str) -> None:
+    known = state.cluster.server_by_name
+    if server not in known:
+        raise ImpossibleEvent(f"no server is named {server!r}{nearest_hint(server, known)}.")
+
+
+def _touches(ring: Ring, server: str) -> bool:
+    return server in ring.workers or any(server in route for route in ring.routes)

@@ -1,0 +1,101 @@
+"""What holds in every state, whatever has happened."""
+
+from collections.abc import Iterator
+
+from gadget.engine.state import JobRecord, JobStatus, State
+from gadget.model.quantity import TOLERANCE
+
+_ENDINGS = frozenset((JobStatus.FINISHED, JobStatus.LEFT, JobStatus.REFUSED))
+
+
+def check_state(state: State) -> list[str]:
+    """Every rule that the state breaks; an empty list means it is sound."""
+    return [*_check_time(state), *_check_servers(state), *_check_jobs(state), *_check_rings(state)]
+
+
+def _check_time(state: State) -> Iterator[str]:
+    if not 0 <= state.slot <= state.slots:
+        yield f"slot {state.slot} is outside the horizon of {state.slots} slots"
+    if state.decided and state.slot >= state.slots:
+        yield f"slot {state.slot} is decided, but the horizon of {state.slots} slots is over"
+
+
+def _check_servers(state: State) -> Iterator[str]:
+    known = state.cluster.server_by_name
+    for name in sorted(state.down - known.keys()):
+        yield f"{name!r} is down, which is no server"
+    if state.available.server_by_name.keys() != known.keys() - state.down:
+        yield "the available servers are not those that stand"
+    standing = sum(state.down.isdisjoint(link.ends) for link in state.cluster.links) if state.down else None
+    if len(state.available.links) != (len(state.cluster.links) if standing is None else standing):
+        yield "the available links are not those that stand"
+
+
+def _check_jobs(state: State) -> Iterator[str]:
+    for name in state.active.keys() & state.ended.keys():
+        yield f"job {name!r} is active and has ended"
+    for jobs in (state.active, state.ended):
+        for name, record in jobs.items():
+            if record.job.name != name:
+                yield f"job {record.job.name!r} is kept under the name {name!r}"
+            yield from _check_life(state, name, record)
+            yield from _check_service(name, record)
+    for name, record in state.active.items():
+        if record.ending is not None or record.ended is not None:
+            yield f"job {name!r} is active, but ended in slot {record.ended}"
+        if not record.active.largest_ring:
+            yield f"job {name!r} is active, but its budget pays for no ring"
+    for name, record in state.ended.items():
+        if record.ending not in _ENDINGS or record.ended is None:
+            yield f"job {name!r} has ended, but not said how and when"
+        elif not record.arrived <= record.ended <= state.slot:
+            yield f"job {name!r} arrived in slot {record.arrived}, so it cannot have ended in {record.ended}"
+        elif record.ending is not JobStatus.LEFT and record.active.largest_ring:
+            yield f"job {name!r} has {record.ending}, but its budget pays for another ring"
+
+
+def _check_life(state: State, name: str, record: JobRecord) -> Iterator[str]:
+    """(6): nothing before its arrival."""
+    if not record.job.arrival <= record.arrived <= state.slot:
+        yield f"job {name!r} was admitted in slot {record.arrived}, arrives in {record.job.arrival}"
+    start = record.first_start
+    if start is None:
+        if record.slots_served or record.resizes:
+            yield f"job {name!r} was served without having started"
+    elif not record.arrived <= start <= state.slot - (not state.decided):
+        yield f"job {name!r} started in slot {start}, was admitted in slot {record.arrived}"
+    elif not 0 <= record.slots_served <= state.slot - start:
+        yield f"job {name!r} was served in {record.slots_served} slots since its start in slot {start}"
+
+
+def _check_service(name: str, record: JobRecord) -> Iterator[str]:
+    """(2), (3): worker-slots that rings of its sizes can have added up to, and its budget can have paid."""
+    job, served, slots = record.job, record.active.served, record.slots_served
+    if not slots * job.min_workers <= served <= slots * job.max_workers:
+        yield f"job {name!r} has {served} worker-slots from {slots} slots"
+    if served > job.worker_slots * (1 + TOLERANCE):
+        yield f"job {name!r} has {served} worker-slots, its budget pays for {job.worker_slots:g}"
+    work = record.active.work_done
+    if (work is None) != (job.timing is None):
+        yield f"job {name!r} has its work counted in two ways"
+    if work is not None and (work > 0) != (served > 0):
+        yield f"job {name!r} has done {work:g} work in {served} worker-slots"
+
+
+def _check_rings(state: State) -> Iterator[str]:
+    nodes = state.available.neighbours
+    if len(state.running.ring_of) < len(state.running.rings):
+        yield "a job has two rings"
+    for ring in state.running.rings:
+        record = state.active.get(ring.job)
+        if record is None:
+            yield f"a ring runs for {ring.job!r}, which is not active"
+            continue
+        if record.first_start is None:
+            yield f"job {ring.job!r} runs without having started"
+        most = record.active.largest_ring if state.decided else record.job.max_workers
+        if not record.job.min_workers <= ring.size <= most:
+            yield f"job {ring.job!r} runs with {ring.size} workers"
+        for node in dict.fromkeys((*ring.workers, *(node for route in ring.routes for node in route))):
+            if node not in nodes:
+                yield f"the ring of {ring.job!r} uses {node!r}, which does not stand"

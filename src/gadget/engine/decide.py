@@ -1,0 +1,26 @@
+"""From a state to the event that decides its slot."""
+
+from dataclasses import replace
+
+from gadget.engine.events import SlotDecided
+from gadget.engine.state import State
+from gadget.model.snapshot import Snapshot
+from gadget.policies.policy import Policy, ask
+
+
+def snapshot_of(state: State) -> Snapshot:
+    """All that a policy may see: what stands of the cluster, the jobs in the queue, the rings so far."""
+    return Snapshot(
+        state.available,
+        tuple(record.active for record in state.active.values()),
+        state.slot,
+        state.slots,
+        state.slot_seconds,
+        state.running,
+    )
+
+
+def decide_slot(state: State, policy: Policy, seed: int, *, label: str | None = None) -> SlotDecided:
+    """Ask the policy about the present slot; `label` is what the decision calls it, options and all."""
+    decision = ask(policy, snapshot_of(state), seed)
+    return SlotDecided(decision if label is None else replace(decision, policy=label))

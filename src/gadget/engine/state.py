@@ -1,0 +1,97 @@
+"""Where things stand between two events: one frozen value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from gadget.errors import ImpossibleEvent
+from gadget.model.cluster import Cluster
+from gadget.model.job import ActiveJob, Job
+from gadget.model.ring import Allocation
+from gadget.model.snapshot import NOTHING_RUNS, Scenario
+
+
+class JobStatus(StrEnum):
+    """What has become of a job that arrived."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    FINISHED = "finished"
+    """Its budget pays for no further ring."""
+    LEFT = "left"
+    """It was cancelled."""
+    REFUSED = "refused"
+    """Its budget paid for no ring from the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """One job that has arrived, and its life so far."""
+
+    active: ActiveJob
+    """The job with z and its work so far, as policies see it."""
+    arrived: int
+    """The slot in which it came."""
+    first_start: int | None = None
+    """The first slot in which it had a ring."""
+    slots_served: int = 0
+    """Slots in which it was served."""
+    resizes: int = 0
+    """How often its ring went on with another number of workers."""
+    ending: JobStatus | None = None
+    """How it ended, if it has."""
+    ended: int | None = None
+    """The slot in which it ended: of its last service, of its leaving or of its refusal."""
+
+    @property
+    def job(self) -> Job:
+        """What the user asked for."""
+        return self.active.job
+
+
+@dataclass(frozen=True)
+class State:
+    """The cluster, its jobs and the rings that run.
+
+    The maps are never changed, only replaced. Jobs that have ended are kept apart, so that the cost of
+    an event follows the jobs in the queue, not all that ever were.
+    """
+
+    cluster: Cluster
+    """All of it, failed servers included."""
+    slots: int
+    slot_seconds: float
+    slot: int = 0
+    """The present slot; equal to `slots` when the horizon is over."""
+    decided: bool = False
+    """True from the decision on the present slot until it is served."""
+    down: frozenset[str] = frozenset()
+    """Servers that have failed and not returned."""
+    available: Cluster = field(kw_only=True)
+    """What stands of the cluster. One object as long as `down` is the same: solvers compile it once."""
+    active: Mapping[str, JobRecord] = field(default_factory=dict)
+    """Jobs that wait or run, by name, in order of arrival."""
+    ended: Mapping[str, JobRecord] = field(default_factory=dict)
+    """Jobs that finished, left or were refused, by name, in that order."""
+    running: Allocation = NOTHING_RUNS
+    """The rings of the present slot once it is decided; before that, what goes on from the slot before."""
+
+    def record_of(self, job: str) -> JobRecord:
+        """The record of a job, active or ended."""
+        record = self.active.get(job) or self.ended.get(job)
+        if record is None:
+            raise ImpossibleEvent(f"no job named {job!r} has arrived by slot {self.slot}.")
+        return record
+
+    def status_of(self, job: str) -> JobStatus:
+        """What has become of a job."""
+        if job in self.active:
+            return JobStatus.RUNNING if job in self.running.ring_of else JobStatus.WAITING
+        ending = self.record_of(job).ending
+        assert ending is not None  # check_state sees to it
+        return ending
+
+
+def begin(scenario: Scenario) -> State:
+    """The state before anything has happened: no jobs, every server stands."""
+    return State(scenario.cluster, scenario.slots, scenario.slot_seconds, available=scenario.cluster)

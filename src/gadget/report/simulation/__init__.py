@@ -1,0 +1,1 @@
+"""What a simulation came to, for people: tables, a page with pictures, progress bars."""

@@ -1,0 +1,108 @@
+"""A whole simulation from Python: `simulate(scenario, ["gadget", "fifo"], seeds=range(3))`."""
+
+import signal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from gadget.errors import BadOption
+from gadget.model.snapshot import Scenario
+from gadget.policies.policy import Policy
+from gadget.policies.registry import build_policy
+from gadget.simulate.guarantee import find_guarantees
+from gadget.simulate.loop import Planned
+from gadget.simulate.result import RunResult, SimulationResult
+from gadget.simulate.sweep import OnProgress, Task, run_sweep
+
+Item = TypeVar("Item", int, str)
+Policies = str | Iterable[str] | Mapping[str, Policy]
+
+
+def simulate(
+    scenario: Scenario,
+    policies: Policies,
+    *,
+    seeds: Iterable[int] = (0,),
+    slots: int | None = None,
+    planned: Iterable[Planned] = (),
+    processes: int = 0,
+    allow_violations: bool | None = None,
+    on_progress: OnProgress | None = None,
+) -> SimulationResult:
+    """Run every policy with every seed over the horizon, or over its first `slots`.
+
+    Policies are named as on the command line (`fifo:workers=2`), or given by names of your own. `planned`
+    holds failures and returns of servers and departures of jobs. With `processes` that many runs go on at a
+    time in processes of their own; the results are the same.
+    """
+    shown = cut(scenario, slots)
+    tasks = build_tasks(shown, policies, seeds, planned=planned, allow_violations=allow_violations)
+    sweep = run_sweep(tasks, processes=processes, on_progress=on_progress)
+    if sweep.signal is not None:
+        raise KeyboardInterrupt if sweep.signal == signal.SIGINT else SystemExit(128 + sweep.signal)
+    return conclude(shown, sweep.runs)
+
+
+def cut(scenario: Scenario, slots: int | None) -> Scenario:
+    """The scenario over its first slots only."""
+    if slots is None:
+        return scenario
+    if not 1 <= slots <= scenario.slots:
+        raise BadOption(f"slots is {slots}; the scenario has {scenario.slots}. Give 1 … {scenario.slots}.")
+    return replace(scenario, slots=slots)
+
+
+def build_tasks(
+    scenario: Scenario,
+    policies: Policies,
+    seeds: Iterable[int],
+    *,
+    planned: Iterable[Planned] = (),
+    allow_violations: bool | None = None,
+    find_part: Callable[[int, int], Path] | None = None,
+) -> list[Task]:
+    """The runs to do, by policy, then by seed; `find_part` says where a run is written down."""
+    chosen = _by_label(policies)
+    numbers = _check_distinct("seed", list(seeds))
+    happenings = tuple(planned)
+    return [
+        Task(
+            scenario,
+            policy,
+            label,
+            seed,
+            happenings,
+            None if find_part is None else find_part(place, seed),
+            allow_violations,
+        )
+        for place, (label, policy) in enumerate(chosen.items())
+        for seed in numbers
+    ]
+
+
+def conclude(scenario: Scenario, runs: Sequence[RunResult]) -> SimulationResult:
+    """The runs together with what can be promised; the clairvoyant bound only when the runs are complete."""
+    complete = all(run.complete for run in runs)
+    guarantees = find_guarantees(scenario, with_bound=complete)
+    return SimulationResult(scenario.slots, len(scenario.cluster.servers), tuple(runs), guarantees)
+
+
+def _by_label(policies: Policies) -> Mapping[str, Policy]:
+    if isinstance(policies, Mapping):
+        chosen = policies
+    else:
+        labels = [policies] if isinstance(policies, str) else list(policies)
+        chosen = {label: build_policy(label) for label in _check_distinct("policy", labels)}
+    if not chosen:
+        raise BadOption("no policy is given. Name at least one.")
+    return chosen
+
+
+def _check_distinct(what: str, given: list[Item]) -> list[Item]:
+    if not given:
+        raise BadOption(f"no {what} is given. Name at least one.")
+    for place, one in enumerate(given):
+        if one in given[:place]:
+            raise BadOption(f"{what} {one!r} is given twice. Name each once.")
+    return given
