@@ -1,4 +1,9 @@
-"""Hypothesis strategies for every value of the model, from ordinary to the edge of what is allowed."""
+"""Hypothesis strategies for every value of the model.
+
+By default a value is small enough to be solved by hand: a handful of nodes, jobs that share the servers'
+resources, amounts below ten. With `wild=True` it may be anything a file may hold: any resource, amounts
+of any size. Names are odd in both.
+"""
 
 from hypothesis import strategies as st
 
@@ -92,90 +97,125 @@ printable_text = st.text(
 )
 any_text = st.text(st.characters(codec="utf-8"), max_size=20)
 names = st.one_of(
-    st.sampled_from(ODD_NAMES), printable_text, st.from_regex(r"[a-z]{1,3}[0-9]", fullmatch=True)
+    st.from_regex(r"[a-z]{1,3}[0-9]", fullmatch=True), st.sampled_from(ODD_NAMES), printable_text
 )
+finite = st.floats(-1e300, 1e300)
 
-positive = st.one_of(
-    st.integers(1, 100),
-    st.sampled_from((0.1, 0.2, 0.3, 2.5, 1e-3, SMALLEST, LARGEST, 10**15)),
+_small = st.one_of(st.integers(1, 8), st.integers(1, 80).map(lambda tenths: tenths / 10))
+_extreme = st.one_of(
+    st.sampled_from((SMALLEST, LARGEST, int(LARGEST), 1e-3, 0.3)),
     st.floats(SMALLEST, LARGEST),
     st.integers(1, int(LARGEST)),
 )
-at_least_zero = st.one_of(st.sampled_from((0, 0.0)), positive)
-numbers = st.one_of(at_least_zero, at_least_zero.map(lambda number: -number))
-finite = st.floats(-1e300, 1e300)
 
-resources = st.dictionaries(names, at_least_zero, max_size=3).map(Resources)
+
+def positive(wild=False):
+    return _small | _extreme if wild else _small
+
+
+def at_least_zero(wild=False):
+    return st.one_of(positive(wild), st.sampled_from((0, 0.0)))
+
+
+def numbers(wild=False):
+    return st.one_of(at_least_zero(wild), at_least_zero(wild).map(lambda number: -number))
+
+
+def _resource_names(wild):
+    return names if wild else st.sampled_from(("gpu", "gpu", "memory_gib"))
+
+
+def resources(wild=False):
+    """What a server offers or a budget allows."""
+    return st.dictionaries(_resource_names(wild), at_least_zero(wild), max_size=3).map(Resources)
 
 
 @st.composite
-def demands(draw):
+def demands(draw, wild=False):
     """What a worker takes: at least one resource above 0."""
-    amounts = draw(st.dictionaries(names, at_least_zero, max_size=2))
-    return Resources({**amounts, draw(names): draw(positive)})
+    amount = positive(wild) if wild else st.sampled_from((1, 1, 2, 0.1, 0.5, 3))
+    amounts = draw(st.dictionaries(_resource_names(wild), at_least_zero(wild), max_size=1))
+    return Resources({**amounts, draw(_resource_names(wild)): draw(amount)})
 
 
 @st.composite
-def tables(draw):
-    works = draw(st.lists(at_least_zero, min_size=1, max_size=5, unique_by=float))
-    return Table(tuple((work, draw(numbers)) for work in sorted(works)))
+def tables(draw, wild=False):
+    works = draw(st.lists(at_least_zero(wild), min_size=1, max_size=5, unique_by=float))
+    return Table(tuple((work, draw(numbers(wild))) for work in sorted(works)))
 
 
-plain_utilities = st.one_of(
-    st.builds(Sqrt, at_least_zero),
-    st.builds(Log, at_least_zero),
-    st.builds(Linear, at_least_zero),
-    st.builds(Sigmoid, at_least_zero, positive, at_least_zero),
-    tables(),
-)
-energies = st.builds(
-    Energy, st.none() | plain_utilities, at_least_zero, at_least_zero, at_least_zero, at_least_zero
-)
-utilities = st.one_of(plain_utilities, energies)
-
-timings = st.builds(
-    Timing,
-    gradient_mb=at_least_zero,
-    reduce_gbps=positive,
-    forward_ms_per_sample=at_least_zero,
-    batch=at_least_zero,
-    backward_ms=positive,
-    overhead_ms=at_least_zero,
-)
+def plain_utilities(wild=False):
+    """Every kind but energy."""
+    scale = at_least_zero(wild)
+    sharp = positive(wild) if wild else st.floats(0.01, 1)
+    target = at_least_zero(wild) if wild else st.just(0) | st.floats(0.1, 3000)
+    return st.one_of(
+        st.builds(Sqrt, scale),
+        st.builds(Log, scale),
+        st.builds(Linear, scale),
+        st.builds(Sigmoid, scale, sharp, target),
+        tables(wild),
+    )
 
 
-@st.composite
-def jobs(draw, name=names):
-    workers = sorted(draw(st.lists(st.integers(1, 8) | st.integers(1, MOST_WORKERS), min_size=2, max_size=2)))
-    timed = draw(st.booleans())
-    return Job(
-        name=draw(name),
-        resources=draw(demands()),
-        min_workers=workers[0],
-        max_workers=workers[1],
-        utility=draw(utilities),
-        bandwidth_gbps=draw(positive if timed else at_least_zero),
-        rate=None if timed else draw(positive),
-        timing=draw(timings) if timed else None,
-        arrival=draw(st.integers(0, 5) | st.integers(0, MOST_SLOTS)),
-        budget=draw(st.none() | resources),
+def utilities(wild=False):
+    number = at_least_zero(wild)
+    energy = st.builds(Energy, st.none() | plain_utilities(wild), number, number, number, number)
+    return st.one_of(plain_utilities(wild), energy)
+
+
+def timings(wild=False):
+    return st.builds(
+        Timing,
+        gradient_mb=at_least_zero(wild),
+        reduce_gbps=positive(wild),
+        forward_ms_per_sample=at_least_zero(wild),
+        batch=at_least_zero(wild),
+        backward_ms=positive(wild),
+        overhead_ms=at_least_zero(wild),
     )
 
 
 @st.composite
-def trees(draw, max_nodes=7, max_depth=4):
-    """Clusters without cycles, 1 to `max_depth` levels below the root; servers may stand inside."""
-    return draw(_clusters(max_nodes, max_depth, extra_links=0))
+def jobs(draw, wild=False):
+    size = st.integers(1, MOST_WORKERS if wild else 5)
+    fewest, most = sorted((draw(st.just(1) | size), draw(size)))
+    timed = draw(st.booleans())
+    budget = st.dictionaries(_resource_names(wild), st.integers(0, 30) | at_least_zero(wild), max_size=2)
+    return Job(
+        name=draw(names),
+        resources=draw(demands(wild)),
+        min_workers=fewest,
+        max_workers=most,
+        utility=draw(utilities(wild)),
+        bandwidth_gbps=draw(positive(wild) if timed else at_least_zero(wild)),
+        rate=None if timed else draw(st.integers(1, 500) | positive(wild)),
+        timing=draw(timings(wild)) if timed else None,
+        arrival=draw(st.integers(0, MOST_SLOTS if wild else 5)),
+        budget=draw(st.none() | budget.map(Resources)),
+    )
 
 
-@st.composite
-def graphs(draw, max_nodes=7):
+def _job_lists(wild):
+    return st.lists(jobs(wild), max_size=4, unique_by=lambda job: job.name)
+
+
+def trees(wild=False, max_nodes=7, max_depth=4):
+    """Clusters without cycles, up to `max_depth` levels below the root; servers may stand inside."""
+    return _clusters(wild, max_nodes, max_depth, extra_links=0)
+
+
+def graphs(wild=False, max_nodes=7):
     """Connected clusters with up to four links more than a tree."""
-    return draw(_clusters(max_nodes, max_nodes, extra_links=4))
+    return _clusters(wild, max_nodes, max_nodes, extra_links=4)
+
+
+def clusters(wild=False):
+    return st.one_of(trees(wild), graphs(wild))
 
 
 @st.composite
-def _clusters(draw, max_nodes, max_depth, extra_links):
+def _clusters(draw, wild, max_nodes, max_depth, extra_links):
     nodes = draw(st.lists(names, min_size=1, max_size=max_nodes, unique=True))
     hosts = {draw(st.sampled_from(nodes))} | set(draw(st.lists(st.sampled_from(nodes))))
     depth = {nodes[0]: 0}
@@ -189,13 +229,10 @@ def _clusters(draw, max_nodes, max_depth, extra_links):
         if set(pair) not in map(set, pairs):
             pairs.append(pair)
     return Cluster(
-        tuple(Server(node, draw(resources)) for node in nodes if node in hosts),
+        tuple(Server(node, draw(resources(wild))) for node in nodes if node in hosts),
         tuple(node for node in nodes if node not in hosts),
-        tuple(Link(tuple(pair), draw(at_least_zero)) for pair in pairs),
+        tuple(Link(tuple(pair), draw(at_least_zero(wild))) for pair in pairs),
     )
-
-
-clusters = st.one_of(trees(), graphs())
 
 
 @st.composite
@@ -206,28 +243,35 @@ def rings(draw, job=names, nodes=names):
     return Ring(draw(job), tuple(workers), tuple(routes))
 
 
-def allocations(**of):
-    return st.lists(rings(**of), max_size=3).map(lambda some: Allocation(tuple(some)))
+def allocations(job=names, nodes=names):
+    return st.lists(rings(job, nodes), max_size=3).map(lambda some: Allocation(tuple(some)))
 
 
-job_lists = st.lists(jobs(), max_size=3, unique_by=lambda job: job.name)
-scenarios = st.builds(Scenario, clusters, job_lists.map(tuple), st.integers(1, MOST_SLOTS), positive)
+def _slots(wild):
+    return st.integers(1, MOST_SLOTS if wild else 8)
+
+
+def scenarios(wild=False):
+    return st.builds(Scenario, clusters(wild), _job_lists(wild).map(tuple), _slots(wild), positive(wild))
 
 
 @st.composite
-def snapshots(draw):
-    slots = draw(st.integers(1, 10) | st.integers(1, MOST_SLOTS))
-    cluster = draw(clusters)
+def snapshots(draw, wild=False):
+    """A slot with jobs under way, and rings of any shape said to be running."""
+    slots = draw(_slots(wild))
+    cluster = draw(clusters(wild))
     actives = tuple(
-        ActiveJob(job, draw(at_least_zero), draw(st.none() | at_least_zero)) for job in draw(job_lists)
+        ActiveJob(job, draw(at_least_zero(wild)), draw(st.none() | at_least_zero(wild)))
+        for job in draw(_job_lists(wild))
     )
+    known = st.sampled_from([active.job.name for active in actives]) if actives else names
     return Snapshot(
         cluster,
         actives,
         slot=draw(st.integers(0, slots - 1)),
         slots=slots,
-        slot_seconds=draw(positive),
-        running=draw(allocations(nodes=st.sampled_from(cluster.nodes) | names)),
+        slot_seconds=draw(positive(wild)),
+        running=draw(allocations(known | names, st.sampled_from(cluster.nodes) | names)),
     )
 
 

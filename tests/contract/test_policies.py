@@ -11,7 +11,7 @@ from gadget.model.decision import Decision
 from gadget.model.referee import find_false_claims, find_violations
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Snapshot
-from gadget.policies.policy import decide_slot
+from gadget.policies.policy import ask
 from gadget.policies.registry import POLICIES, build_policy
 from tests.strategies import snapshots
 
@@ -22,7 +22,7 @@ policy = pytest.mark.parametrize("text", VARIANTS)
 
 
 def decide(text: str, snapshot: Snapshot, seed: int = 0) -> Decision:
-    return decide_slot(build_policy(text), snapshot, seed)
+    return ask(build_policy(text), snapshot, seed)
 
 
 @policy

@@ -13,8 +13,8 @@ from gadget.model.documents import build_schema
 from tests.strategies import ODD_NAMES, decisions, printable_text, scenarios, snapshots
 
 KINDS = {
-    "scenario": (scenarios, read_scenario),
-    "snapshot": (snapshots(), read_snapshot),
+    "scenario": (scenarios(wild=True), read_scenario),
+    "snapshot": (snapshots(wild=True), read_snapshot),
     "decision": (decisions(), read_decision),
 }
 SUFFIXES = (".json", ".yaml")

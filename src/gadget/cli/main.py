@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from gadget.cli import decide, generate, inspect
+from gadget.cli import decide, generate, inspect, simulate
 from gadget.cli.console import remarks
 from gadget.errors import GadgetError
 
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.add_typer(generate.app)
 decide.add_to(app)
+simulate.add_to(app)
 inspect.add_to(app)
 
 

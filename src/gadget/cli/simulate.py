@@ -31,8 +31,8 @@ def simulate(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Who decides: {', '.join(POLICIES)}; options as in fifo:workers=2. Give it several times to "
-            f"compare. Default: {DEFAULT_POLICY}."
+            help=f"Who decides: {', '.join(POLICIES)}; options as in fifo:workers=2. Give it several times "
+            f"to compare. Default: {DEFAULT_POLICY}."
         ),
     ] = None,
     seeds: Annotated[
@@ -54,8 +54,8 @@ def simulate(
 ) -> None:
     """Run whole horizons and compare policies: numbers, every decision, and a report with pictures.
 
-    Leaves summary.json, slots.csv, jobs.csv, decisions.jsonl and report.html in the folder. Ctrl-C leaves what
-    was done so far, marked as partial; --resume goes on from there.
+    Leaves summary.json, slots.csv, jobs.csv, decisions.jsonl and report.html in the folder. Ctrl-C leaves
+    what was done so far, marked as partial; --resume goes on from there.
 
     Example:  gadget simulate scenario.yaml --policy gadget-paper --policy fifo --seeds 0:3 -o results
     """

@@ -16,7 +16,7 @@ from gadget.solve.guarantees import find_targets
 from gadget.solve.lp import Floats, solve
 from gadget.solve.mapping import Mapping
 from gadget.solve.packing import build_packing_program
-from gadget.solve.repair import repair
+from gadget.solve.repair import fill_idle, repair
 from gadget.solve.rounding import Draw, draw_rounds
 from gadget.solve.sizing import find_size_limits, keep_sizes_up_to, select_sizes
 from gadget.solve.slot import SlotProblem, build_slot_problem
@@ -32,6 +32,8 @@ class GadgetPaper:
 
     literal: bool = False
     """Return the last draw as it is; it may overload servers and links."""
+    refill: bool = True
+    """Place again what was drawn and does not fit, and use the room that is left; else drop it."""
     majorant: bool = True
     """Decide on the least concave majorant of a utility that is not concave; else on its literal gain."""
     written_out: bool = False
@@ -50,7 +52,8 @@ class GadgetPaper:
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Algorithm 2, line by line."""
-        problem = build_slot_problem(snapshot, majorant=self.majorant)
+        whole = build_slot_problem(snapshot, majorant=self.majorant)
+        problem = whole.worthwhile()
         bound = _packing_bound(problem)
         # Line 3: ring sizes from the LP relaxation, among those up to ⌈q_i⌉.
         sized = keep_sizes_up_to(problem, find_size_limits(problem))
@@ -62,10 +65,15 @@ class GadgetPaper:
         draws = list(draw_rounds(chosen, mappings, targets, rng, rounds=self.rounds))
         if self.literal:
             return build_decision(
-                "gadget-paper", snapshot, problem, _as_drawn(chosen, draws), bound=None, explain=False
+                "gadget-paper", snapshot, whole, _as_drawn(chosen, draws), bound=None, explain=False
             )
-        rings = max((repair(problem, draw.mappings) for draw in draws), key=lambda r: worth(problem, r))
-        return build_decision("gadget-paper", snapshot, problem, rings, bound=bound)
+        rings = max(
+            (repair(problem, draw.mappings, refill=self.refill) for draw in draws),
+            key=lambda r: worth(problem, r),
+        )
+        if self.refill:
+            rings = fill_idle(whole, rings)
+        return build_decision("gadget-paper", snapshot, whole, rings, bound=bound)
 
     def _relax(self, problem: SlotProblem) -> Floats:
         """χ̄ of the relaxation of (12)–(19); the packing LP has the same value, and its χ̄ solves both."""

@@ -9,7 +9,7 @@ from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.search import build_decision, worth
 from gadget.solve.exact import Solver, solve_exactly
-from gadget.solve.repair import repair
+from gadget.solve.repair import fill_idle, repair
 from gadget.solve.slot import build_slot_problem
 
 
@@ -32,11 +32,13 @@ class Optimal:
 
     def decide(self, snapshot: Snapshot, _: np.random.Generator) -> Decision:
         """Solve the slot."""
-        problem = build_slot_problem(snapshot, majorant=self.majorant)
+        whole = build_slot_problem(snapshot, majorant=self.majorant)
+        problem = whole.worthwhile()
         answer = solve_exactly(problem, time_limit=self.time_limit, gap=self.gap, solver=self.solver)
         proved = answer.is_proved and self.gap == 0
         rings = answer.rings
         if not proved:
             # Time may run out before the solver has found anything.
             rings = max(rings, repair(problem, ()), key=lambda found: worth(problem, found))
-        return build_decision("optimal", snapshot, problem, rings, bound=answer.bound, is_proved=proved)
+        rings = fill_idle(whole, rings)
+        return build_decision("optimal", snapshot, whole, rings, bound=answer.bound, is_proved=proved)

@@ -65,7 +65,7 @@ def explain_waiting(snapshot: Snapshot, problem: SlotProblem, allocation: Alloca
         if obstacle := find_obstacle(snapshot, network, active):
             found.append(obstacle)
         elif name not in worth:
-            found.append(Waiting(name, Reason.GAIN, "a ring in this slot would gain nothing"))
+            found.append(Waiting(name, Reason.GAIN, "a ring in this slot would lower its utility"))
         elif place_greedily(room, active.job, active.job.min_workers) is not None:
             found.append(Waiting(name, Reason.GAIN, "others were chosen before the search ended"))
         else:

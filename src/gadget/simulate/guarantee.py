@@ -1,11 +1,12 @@
 """What can be promised about a scenario before and after it is run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gadget.model.job import Job
 from gadget.model.snapshot import Scenario
 from gadget.solve.greedy import largest_ring
 from gadget.solve.guarantees import admits_certificate, paper_ratio
+from gadget.solve.horizon import clairvoyant_bound
 from gadget.solve.network import compile_network
 
 
@@ -24,15 +25,14 @@ class Guarantees:
 
 
 def find_guarantees(scenario: Scenario, *, with_bound: bool = True) -> Guarantees:
-    """All that follows from the scenario alone."""
-    from gadget.solve.horizon import clairvoyant_bound  # noqa: PLC0415
-
-    gamma = find_gamma(scenario)
+    """All that follows from the scenario alone; jobs that arrive after its end do not count."""
+    arriving = replace(scenario, jobs=tuple(job for job in scenario.jobs if job.arrival < scenario.slots))
+    gamma = find_gamma(arriving)
     return Guarantees(
         gamma,
         paper_ratio(gamma) if gamma else None,
-        find_obstacle(scenario),
-        clairvoyant_bound(scenario) if with_bound else None,
+        find_obstacle(arriving),
+        clairvoyant_bound(arriving) if with_bound else None,
     )
 
 

@@ -77,7 +77,7 @@ def summarise_run(run: "RunResult", guarantees: Guarantees) -> RunSummary:
         utility_gain=float(sum(job.gain for job in run.jobs)),
         upper_bound=bound,
         certified_ratio=None if guarantees.obstacle else _certified_ratio(run),
-        measured_ratio=run.total_utility / bound if whole and bound is not None else None,
+        measured_ratio=_settle(run.total_utility / bound) if whole and bound is not None else None,
         jobs=len(run.jobs),
         jobs_finished=len(times),
         mean_completion_slots=fmean(times) if times else None,
@@ -121,6 +121,11 @@ def _proven_ratio(slot: "SlotResult") -> float | None:
     surrogate = slot.surrogate_objective
     is_true = surrogate is None or isclose(surrogate, slot.objective, rel_tol=1e-6, abs_tol=1e-9)
     return slot.ratio if is_true else None
+
+
+def _settle(ratio: float) -> float:
+    """A schedule as good as its bound may exceed it by rounding."""
+    return 1.0 if 1 < ratio < 1 + 1e-9 else ratio
 
 
 def _mean(values: Sequence[float] | Iterable[float]) -> float:

@@ -1,6 +1,6 @@
 """From a draw that may overload to rings that never do: keep what fits, place the rest again, refill."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,11 @@ from gadget.solve.room import Room
 from gadget.solve.slot import SlotProblem
 
 
-def repair(problem: SlotProblem, drawn: Iterable[Mapping]) -> tuple[Ring, ...]:
-    """Feasible rings out of drawn mappings, densest gain first; what room is left goes to jobs not drawn."""
+def repair(problem: SlotProblem, drawn: Sequence[Mapping], *, refill: bool = True) -> tuple[Ring, ...]:
+    """Feasible rings out of drawn mappings, densest gain first.
+
+    With `refill`, what does not fit as drawn is placed again, and room that is left goes to jobs not drawn.
+    """
     room = Room(problem.network)
     rings: dict[int, Ring] = {}
     postponed: list[int] = []
@@ -29,12 +32,34 @@ def repair(problem: SlotProblem, drawn: Iterable[Mapping]) -> tuple[Ring, ...]:
     others = [job for job in range(len(problem.jobs)) if job not in wanted]
     best = {job: int(sizes[-1]) for job in others if len(sizes := _sizes(problem, job))}
     queue = postponed + sorted(best, key=lambda job: -_density(problem, job, best[job]))
-    for number in queue:
+    for number in queue if refill else ():
         placed = _place_at_most(problem, room, number, wanted.get(number, best.get(number, 0)))
         if placed is not None:
             room.take(problem.jobs[number].job, placed)
             rings[number] = placed
     return tuple(rings[number] for number in sorted(rings))
+
+
+def fill_idle(problem: SlotProblem, rings: tuple[Ring, ...]) -> tuple[Ring, ...]:
+    """The rings, and in the room they leave the smallest rings of jobs that have none, in their order.
+
+    A utility that has levelled off gains nothing any more, but its job is not done: what would stand idle
+    serves it.
+    """
+    room = Room(problem.network)
+    held = {ring.job: ring for ring in rings}
+    for active in problem.jobs:
+        if active.job.name in held:
+            room.take(active.job, held[active.job.name])
+    for number in dict.fromkeys(problem.pair_job.tolist()):
+        job = problem.jobs[number].job
+        if job.name not in held:
+            placed = place_greedily(room, job, int(_sizes(problem, number)[0]))
+            if placed is not None:
+                room.take(job, placed)
+                held[job.name] = placed
+    order = {active.job.name: place for place, active in enumerate(problem.jobs)}
+    return tuple(sorted(held.values(), key=lambda ring: order[ring.job]))
 
 
 def _place_at_most(problem: SlotProblem, room: Room, number: int, most: int) -> Ring | None:

@@ -21,7 +21,7 @@ class SlotProblem:
     """Jobs that may run in this slot, and every pair (i, κ) of job and ring size worth having.
 
     Pairs are listed by job, sizes rising. A pair is there when some ring of that size is feasible on the
-    empty cluster (Thm 8 needs that) and its gain is above 0 (else waiting is as good).
+    empty cluster (Thm 8 needs that) and its gain is not below 0 (else waiting is better).
     """
 
     network: Network
@@ -55,6 +55,10 @@ class SlotProblem:
         most = np.zeros(len(self.jobs), dtype=np.int64)
         np.maximum.at(most, self.pair_job, self.pair_size)
         return most
+
+    def worthwhile(self) -> "SlotProblem":
+        """The problem without pairs that gain nothing: they can wait until all others are decided."""
+        return self.keep_pairs(self.pair_gain > 0)
 
     def keep_pairs(self, keep: NDArray[np.bool_]) -> "SlotProblem":
         """The problem with only some of its pairs; jobs stay, so that their numbers do."""
@@ -94,7 +98,7 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True) -> SlotProb
         own_sizes = np.arange(active.job.min_workers, most + 1)
         own_true = snapshot.gains(active, own_sizes)
         own = _majorant_gains(snapshot, active, own_sizes) if majorant else own_true
-        worth = own > 0
+        worth = own >= 0
         jobs.append(active)
         demands.append(demand)
         fits.append(empty.fits(active.job))

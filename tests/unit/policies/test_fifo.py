@@ -7,7 +7,7 @@ from gadget.model.resources import Resources
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Snapshot
 from gadget.model.utility import Linear
-from gadget.policies.policy import decide_slot
+from gadget.policies.policy import ask
 from gadget.policies.registry import build_policy
 
 # Two servers of two GPUs behind one switch, 10 Gbps each.
@@ -34,7 +34,7 @@ def job(name: str, workers: int, *, arrival: int = 0, gbps: float = 1, least: in
 
 def decide(*jobs: Job, policy: str = "fifo", running: tuple[Ring, ...] = (), slot: int = 5) -> Decision:
     snapshot = Snapshot(CLUSTER, tuple(map(ActiveJob, jobs)), slot, 10, running=Allocation(running))
-    return decide_slot(build_policy(policy), snapshot, 0)
+    return ask(build_policy(policy), snapshot, 0)
 
 
 def sizes(decision: Decision) -> dict[str, int]:
@@ -72,7 +72,7 @@ def test_a_ring_larger_than_the_cluster_is_clipped_to_it() -> None:
 
 def test_the_last_slot_of_a_budget_takes_what_is_left() -> None:
     snapshot = Snapshot(CLUSTER, (ActiveJob(job("x", 3, budget=Resources({"gpu": 7})), served=5),), 0, 1)
-    assert sizes(decide_slot(build_policy("fifo"), snapshot, 0)) == {"x": 2}
+    assert sizes(ask(build_policy("fifo"), snapshot, 0)) == {"x": 2}
 
 
 def test_a_running_ring_stays_where_it_is_even_when_another_place_is_nearer() -> None:
@@ -122,3 +122,13 @@ def test_no_jobs_give_an_empty_decision() -> None:
     assert decision.allocation.rings == ()
     assert decision.waiting == ()
     assert decision.objective == 0
+
+
+def test_drawn_numbers_hold_from_slot_to_slot_and_are_clipped_to_the_job() -> None:
+    # With seed 0, job-0 draws 7, job-1 4, job-5 1 and job-13 2.
+    jobs = [job(f"job-{n}", 3) for n in (0, 1, 5)]
+    for slot in (0, 5):
+        decision = decide(*jobs, policy="fifo:draw=0,backfill=true", slot=slot)
+        assert sizes(decision) == {"job-0": 3, "job-5": 1}
+    decision = decide(job("job-13", 3), job("job-5", 3, least=2), policy="fifo:draw=0")
+    assert sizes(decision) == {"job-13": 2, "job-5": 2}

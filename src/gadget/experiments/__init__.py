@@ -1,0 +1,1 @@
+"""What we measure: the paper's figures, point by point, resumable."""

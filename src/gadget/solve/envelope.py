@@ -1,0 +1,153 @@
+"""Few straight pieces that lie nowhere below a job's utility: what its worker-slots can be worth at most."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gadget.model.job import Job
+from gadget.model.utility import Energy, Table, Utility
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Every number of worker-slots up to this is a point of its own; beyond, points stand this fraction apart.
+DENSE = 4096
+# Envelopes of more pieces are simplified, as long as they rise by no more than this share of the whole gain.
+FEW_PIECES = 48
+SIMPLIFY = 2e-5
+# Where work depends on the ring, every step between points is looked at in so many parts.
+_PARTS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """A concave rise from 0: `width[0]` worker-slots gain `gain[0]` together, and so on, steepest first."""
+
+    width: Floats
+    gain: Floats
+
+
+def find_envelope(job: Job, reachable: int, slot_seconds: float) -> Envelope:
+    """What 0 … reachable worker-slots gain over μ(0): the least concave majorant, as far as it rises.
+
+    Simplified where it has many corners. With `timing`, a worker-slot does at most the work of one in the
+    smallest ring, where it is fastest, and may do less: μ counts with the most it reaches up to there.
+    """
+    points = _spread_points(reachable)
+    values = _find_values(job, points, slot_seconds)
+    if not np.all(np.isfinite(values)):
+        return Envelope(np.array([float(reachable)]), np.array([np.inf]))
+    corners = _find_hull(*_fill_steps(points, values))
+    corners = corners[: int(np.argmax(corners[:, 1])) + 1]
+    if len(corners) > FEW_PIECES:
+        corners = _simplify(corners, SIMPLIFY * corners[-1, 1])
+    rise = np.diff(corners, axis=0)
+    return Envelope(rise[:, 0], rise[:, 1])
+
+
+def _spread_points(reachable: int) -> Integers:
+    """0, 1, 2, …, then ever farther apart, up to `reachable`."""
+    if reachable <= DENSE:
+        return np.arange(reachable + 1)
+    count = int(np.ceil(np.log(reachable / DENSE) * DENSE)) + 1
+    beyond = np.geomspace(DENSE, reachable, count + 1).astype(np.int64)[1:-1]
+    return np.unique(np.concatenate([np.arange(DENSE + 1), beyond, [reachable]]))
+
+
+def _find_values(job: Job, points: Integers, slot_seconds: float) -> Floats:
+    """For each point what it, and any number of worker-slots since the point before, can gain at most."""
+    fastest = float(job.work_in_slot(job.min_workers, slot_seconds)) / job.min_workers
+    work = fastest * points
+    values = job.utility.gain(0.0, work)
+    if job.utility.non_decreasing:
+        return values
+    if job.timing is not None:
+        parts = np.asarray(np.linspace(work[:-1], work[1:], _PARTS + 1), dtype=np.float64)
+        most = np.maximum(values[1:], _most_between(job.utility, parts[:-1], parts[1:]).max(axis=0))
+        return np.maximum.accumulate(np.concatenate([values[:1], most]))
+    apart = np.flatnonzero(np.diff(points) > 1)
+    values[apart + 1] = np.maximum(
+        values[apart + 1], _most_between(job.utility, fastest * (points[apart] + 1), work[apart + 1])
+    )
+    return values
+
+
+def _fill_steps(points: Integers, values: Floats) -> tuple[Floats, Floats]:
+    """The points, and the first number of every wide step between two, worth what the step can be."""
+    wide = np.flatnonzero(np.diff(points) > 1)
+    places = np.insert(points, wide + 1, points[wide] + 1)
+    return places.astype(np.float64), np.insert(values, wide + 1, values[wide + 1])
+
+
+def _most_between(utility: Utility, start: Floats, end: Floats) -> Floats:
+    """No less than the gain over μ(0) at any work from `start` to `end`; infinite where nothing is known."""
+    if utility.non_decreasing:
+        return utility.gain(0.0, end)
+    match utility:
+        case Energy(progress=None):
+            return utility.gain(0.0, start)
+        case Energy(progress=Utility() as progress):
+            # What is gained by the end, less what is spent by the start.
+            return _most_between(progress, start, end) + replace(utility, progress=None).gain(0.0, start)
+        case Table(points=points):
+            most = np.maximum(utility.gain(0.0, start), utility.gain(0.0, end))
+            for work, value in points:
+                inside = (start <= work) & (work <= end)
+                most = np.where(inside, np.maximum(most, value - utility.value(0.0)), most)
+            return most
+        case _:
+            return np.full_like(end, np.inf)
+
+
+def _find_hull(places: Floats, heights: Floats) -> Floats:
+    """Corners (place, height) of the least concave line above all points, which are sorted by place."""
+    corners: list[tuple[float, float]] = []
+    for x, y in zip(places.tolist(), heights.tolist(), strict=True):
+        while corners and corners[-1][0] == x and corners[-1][1] <= y:
+            corners.pop()
+        if corners and corners[-1][0] == x:
+            continue
+        while len(corners) > 1 and _lies_below(corners[-2], corners[-1], x, y):
+            corners.pop()
+        corners.append((x, y))
+    return np.array(corners)
+
+
+def _lies_below(left: tuple[float, float], middle: tuple[float, float], x: float, y: float) -> bool:
+    """True when `middle` is on or below the line from `left` to (x, y)."""
+    return (middle[1] - left[1]) * (x - left[0]) <= (y - left[1]) * (middle[0] - left[0])
+
+
+def _simplify(corners: Floats, excess: float) -> Floats:
+    """Fewer corners: some sides are prolonged until they meet, at most `excess` above the corners between.
+
+    The gap between two prolonged sides and the line below is largest where they meet.
+    """
+    kept = [corners[0]]
+    side, last = 0, len(corners) - 2
+    while side < last:
+        # Halve towards the farthest side that can follow this one.
+        near, far = side + 1, last
+        while near < far:
+            middle = (near + far + 1) // 2
+            x, y = _meet(corners, side, middle)
+            if y - np.interp(x, corners[:, 0], corners[:, 1]) <= excess:
+                near = middle
+            else:
+                far = middle - 1
+        kept.append(_meet(corners, side, near))
+        side = near
+    kept.append(corners[-1])
+    return np.array(kept)
+
+
+def _meet(corners: Floats, first: int, second: int) -> Floats:
+    """Where the sides that start at two corners meet when prolonged; not below either of them."""
+    (x1, y1), (x2, y2) = corners[first], corners[second]
+    slope1 = (corners[first + 1, 1] - y1) / (corners[first + 1, 0] - x1)
+    slope2 = (corners[second + 1, 1] - y2) / (corners[second + 1, 0] - x2)
+    bend = slope1 - slope2
+    x = (y2 - y1 + slope1 * x1 - slope2 * x2) / bend if bend > 0 else x2
+    x = min(max(x, corners[first + 1, 0]), x2)
+    return np.array([x, max(y1 + slope1 * (x - x1), y2 + slope2 * (x - x2))])
