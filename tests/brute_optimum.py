@@ -129,6 +129,8 @@ def _worth_having(options):
     """The options of a job, best first, without those that gain no more and load no less than another."""
     kept = []
     for worth, load, ring in sorted(options, key=lambda option: (-option[0], len(option[1]))):
-        if not any(all(load.get(what, 0) >= amount for what, amount in other.items()) for _, other, _ in kept):
+        if not any(
+            all(load.get(what, 0) >= amount for what, amount in other.items()) for _, other, _ in kept
+        ):
             kept.append((worth, load, ring))
     return kept

@@ -8,7 +8,20 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from gadget import ActiveJob, Cluster, Energy, Job, Linear, Link, Log, Resources, Server, Snapshot, Sqrt, Table
+from gadget import (
+    ActiveJob,
+    Cluster,
+    Energy,
+    Job,
+    Linear,
+    Link,
+    Log,
+    Resources,
+    Server,
+    Snapshot,
+    Sqrt,
+    Table,
+)
 
 _utilities = st.sampled_from(
     (
@@ -79,7 +92,7 @@ def tiny_slots(draw, *, tree=False, loops=False):
 
 @st.composite
 def contended_slots(draw, *, tree=False, loops=False):
-    """Jobs that share no server resource, each able to stand once on some servers: only links can be short."""
+    """Jobs that share no server resource, with one seat each on some servers: only links can be short."""
     cluster = draw(tiny_clusters(tree=tree, loops=loops))
     actives = [draw(tiny_actives(f"j{n}")) for n in range(draw(st.sampled_from((2, 3))))]
     jobs = [
@@ -87,7 +100,9 @@ def contended_slots(draw, *, tree=False, loops=False):
         for n, active in enumerate(actives)
     ]
     servers = [
-        Server(server.name, Resources({f"seat{n}": draw(st.sampled_from((1, 1, 0))) for n in range(len(jobs))}))
+        Server(
+            server.name, Resources({f"seat{n}": draw(st.sampled_from((1, 1, 0))) for n in range(len(jobs))})
+        )
         for server in cluster.servers
     ]
     links = [Link(link.ends, draw(st.sampled_from((1, 1, 2, 3, 0)))) for link in cluster.links]

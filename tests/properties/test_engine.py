@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,7 +107,7 @@ def test_effects_lead_from_the_old_rings_to_the_new(
     course: tuple[Scenario, list[Event], list[State]],
 ) -> None:
     states = course[2]
-    for old, new in zip(states, states[1:], strict=False):
+    for old, new in pairwise(states):
         rings = dict(old.running.ring_of)
         for effect in effects_between(old, new):
             match effect:

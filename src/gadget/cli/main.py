@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from gadget.cli import decide, generate, inspect, simulate
+from gadget.cli import decide, generate, inspect, reproduce, simulate
 from gadget.cli.console import remarks
 from gadget.errors import GadgetError
 
@@ -25,6 +25,7 @@ app.add_typer(generate.app)
 decide.add_to(app)
 simulate.add_to(app)
 inspect.add_to(app)
+reproduce.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:

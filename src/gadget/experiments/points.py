@@ -27,6 +27,7 @@ class Figure(StrEnum):
     RATIO = "ratio"
 
 
+GADGET = "gadget-paper"
 BASELINES = ("fifo", "drf", "las")
 
 
@@ -39,6 +40,8 @@ class Point:
     """Number of jobs, or units of capacity."""
     policy: str
     budget: BudgetUnit
+    rigid: bool
+    """True when rings have N_i workers or none; else any size from 1 to N_i."""
     trial: int
 
 
@@ -54,16 +57,17 @@ def list_points(settings: Settings) -> Iterator[Point]:
     """Every point of the experiment, the quickest figures first."""
     usual = BudgetUnit.WORKER_SLOTS
     for trial in range(settings.trials):
-        for units in settings.node_units:
-            yield Point(Figure.NODES, units, "gadget-paper", usual, trial)
-        for units in settings.link_units:
-            yield Point(Figure.LINKS, units, "gadget-paper", usual, trial)
+        for rigid in (False, True):
+            for units in settings.node_units:
+                yield Point(Figure.NODES, units, GADGET, usual, rigid, trial)
+            for units in settings.link_units:
+                yield Point(Figure.LINKS, units, GADGET, usual, rigid, trial)
         for budget in READINGS:
             for jobs in settings.jobs:
-                for policy in ("gadget-paper", *BASELINES):
-                    yield Point(Figure.UTILITY, jobs, policy, budget, trial)
+                for policy in (GADGET, *BASELINES):
+                    yield Point(Figure.UTILITY, jobs, policy, budget, False, trial)
         for jobs in settings.ratio_jobs:
-            yield Point(Figure.RATIO, jobs, "gadget-paper", usual, trial)
+            yield Point(Figure.RATIO, jobs, GADGET, usual, False, trial)
 
 
 def measure(settings: Settings, point: Point, submissions: Floats | None) -> Measured:
@@ -74,6 +78,7 @@ def measure(settings: Settings, point: Point, submissions: Floats | None) -> Mea
         point.trial,
         jobs,
         budget=point.budget,
+        rigid=point.rigid,
         submissions=submissions,
         node_units=point.x if point.figure is Figure.NODES else None,
         link_units=point.x if point.figure is Figure.LINKS else None,
@@ -121,7 +126,8 @@ def _measure_ratio(settings: Settings, scenario: Scenario, seed: int) -> dict[st
     names = kept[0] if kept else {}
     means = {name: float(np.mean([ratios[name] for ratios in kept])) for name in names}
     worst = {"worst_repaired": min((ratios["repaired"] for ratios in kept), default=1.0)}
-    return {**means, **worst, "slots": float(len(kept))}
+    gamma = max(job.max_workers for job in scenario.jobs)
+    return {**means, **worst, "slots": float(len(kept)), "gamma": float(gamma)}
 
 
 def _compare(settings: Settings, snapshot: Snapshot, seed: int) -> dict[str, float]:

@@ -122,6 +122,7 @@ def _from_line(line: dict[str, object]) -> Measured:
         float(str(line["x"])),
         str(line["policy"]),
         BudgetUnit(str(line["budget"])),
+        bool(line["rigid"]),
         int(str(line["trial"])),
     )
     return Measured(point, {str(name): float(number) for name, number in numbers.items()})

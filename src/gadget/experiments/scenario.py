@@ -26,6 +26,7 @@ def build_trial(
     jobs: int,
     *,
     budget: BudgetUnit = BudgetUnit.WORKER_SLOTS,
+    rigid: bool = False,
     submissions: Floats | None = None,
     node_units: float | None = None,
     link_units: float | None = None,
@@ -47,6 +48,8 @@ def build_trial(
     made = build_paper_jobs(rng, arrivals, budget_unit=budget)
     if not settings.clipped:
         made = raise_limits(made, trial)
+    if rigid:
+        made = tuple(replace(job, min_workers=job.max_workers) for job in made)
     return Scenario(cluster, made, settings.slots, settings.slot_seconds)
 
 

@@ -58,17 +58,17 @@ def _spread_points(reachable: int) -> Integers:
 def _find_values(job: Job, points: Integers, slot_seconds: float) -> Floats:
     """For each point what it, and any number of worker-slots since the point before, can gain at most."""
     fastest = float(job.work_in_slot(job.min_workers, slot_seconds)) / job.min_workers
-    work = fastest * points
+    work: Floats = fastest * points.astype(np.float64)
     values = job.utility.gain(0.0, work)
     if job.utility.non_decreasing:
         return values
     if job.timing is not None:
-        parts = np.asarray(np.linspace(work[:-1], work[1:], _PARTS + 1), dtype=np.float64)
+        parts: Floats = np.linspace(work[:-1], work[1:], _PARTS + 1, dtype=np.float64)
         most = np.maximum(values[1:], _most_between(job.utility, parts[:-1], parts[1:]).max(axis=0))
         return np.maximum.accumulate(np.concatenate([values[:1], most]))
     apart = np.flatnonzero(np.diff(points) > 1)
     values[apart + 1] = np.maximum(
-        values[apart + 1], _most_between(job.utility, fastest * (points[apart] + 1), work[apart + 1])
+        values[apart + 1], _most_between(job.utility, work[apart] + fastest, work[apart + 1])
     )
     return values
 
