@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gadget import Snapshot
+from gadget import ActiveJob, Job, Linear, Resources, Snapshot, build_ring4
 from gadget.solve.augmented import Copies, build_copies
 from gadget.solve.decompose import decompose
 from gadget.solve.lp import solve
@@ -121,13 +121,23 @@ def test_any_feasible_point_falls_apart_into_closed_rings(
 
 def test_drawn_points_do_send_rings_over_links() -> None:
     # The law above would be empty if every mapping stayed on one server.
-    from gadget import build_ring4  # noqa: PLC0415
-
-    rings = spread = 0
-    for seed in range(5):
-        snapshot = contended_ring(build_ring4(gbps=2))
-        copies = build_copies(build_slot_problem(snapshot))
-        for mapping in check_decomposition(copies, find_point(copies, seed)):
-            rings += 1
-            spread += len(set(mapping.stops)) > 1
-    assert spread > rings / 2
+    jobs = [
+        Job(
+            name=name,
+            resources=Resources({"gpu": 1}),
+            min_workers=3,
+            max_workers=3,
+            bandwidth_gbps=1,
+            rate=1,
+            utility=Linear(),
+        )
+        for name in "ab"
+    ]
+    cluster = build_ring4(resources=Resources({"gpu": 2}), gbps=2)
+    copies = build_copies(build_slot_problem(Snapshot(cluster, tuple(map(ActiveJob, jobs)), 0, 1)))
+    found = [m for seed in range(5) for m in check_decomposition(copies, find_point(copies, seed))]
+    servers = [len(set(mapping.stops)) for mapping in found]
+    assert len(found) > 20
+    assert sum(count > 1 for count in servers) > len(found) / 2
+    assert max(servers) == 3
+    assert any(len(leg) > 2 for mapping in found for leg in mapping.legs)

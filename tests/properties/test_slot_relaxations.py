@@ -1,4 +1,4 @@
-"""Laws of the paper's linear programs: they come down to packing, and the written-out ones equal the small."""
+"""Laws of the paper's linear programs: they come down to packing, written out or by columns."""
 
 import numpy as np
 import pytest

@@ -21,10 +21,10 @@ class Settings:
     """Fig. NRF: GPUs of the whole cluster, in units of 100."""
     link_units: tuple[float, ...] = (0.25, 0.5, 1, 2, 4)
     """Fig. ERF: Gbps of all server links together, in units of 200; rack links are scaled alike."""
-    ratio_jobs: tuple[int, ...] = (40, 80, 120)
-    """Fig. ratio: numbers of jobs."""
-    ratio_slots: int = 10
-    """Slots of a run, evenly spread, at which the optimum is computed."""
+    ratio_jobs: tuple[int, ...] = (60, 100, 140)
+    """Fig. ratio: numbers of jobs, all there from the first slot on."""
+    ratio_slots: int = 5
+    """First slots of a run, in which the optimum is computed."""
     optimum_seconds: float = 60.0
     """Time limit of one optimum; where it runs out, the ratio is to the bound reached, a larger number."""
     rounds: int = 10
@@ -49,11 +49,11 @@ def quick(settings: Settings) -> Settings:
         slots=60,
         trials=2,
         jobs=(40, 80, 120),
-        capacity_jobs=60,
+        capacity_jobs=120,
         node_units=(1, 2, 4),
         link_units=(0.25, 1, 4),
-        ratio_jobs=(20, 40),
-        ratio_slots=3,
+        ratio_jobs=(40, 80),
+        ratio_slots=2,
         optimum_seconds=10.0,
         rounds=5,
     )

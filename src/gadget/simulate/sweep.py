@@ -162,7 +162,13 @@ class _Crew:
         process = self._context.Process(
             target=_run_in_process, args=(self._tasks[number], number, self._stop, theirs), daemon=True
         )
-        process.start()
+        # Ctrl-C reaches every process of the terminal; this one alone decides what it means. A process
+        # inherits what is blocked when it starts, so there is no moment in which it could be struck.
+        kept = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, kept)
         theirs.close()
         self._at_work[ours] = number, process
 
@@ -174,16 +180,16 @@ class _Crew:
             try:
                 message = ready.recv()
             except EOFError:
-                process.join()
-                raise _loss(self._tasks[number], process.exitcode) from None
+                self._part_with(ready)
+                if self._notice.number is None:
+                    raise _loss(self._tasks[number], process.exitcode) from None
+                continue
             match message:
                 case Progress():
                     self._on_progress(message)
                 case RunResult():
                     self._done[number] = message
-                    del self._at_work[ready]
-                    ready.close()
-                    process.join()
+                    self._part_with(ready)
                 case _Failed():
                     raise _blame(self._tasks[number], message)
 
@@ -194,16 +200,18 @@ class _Crew:
         while self._at_work and time.monotonic() < deadline:
             self._listen()
 
+    def _part_with(self, connection: Connection) -> None:
+        _, process = self._at_work.pop(connection)
+        connection.close()
+        process.join()
+
     def _dismiss(self) -> None:
-        for connection, (_, process) in self._at_work.items():
+        for connection, (_, process) in list(self._at_work.items()):
             process.kill()
-            process.join()
-            connection.close()
+            self._part_with(connection)
 
 
 def _run_in_process(task: Task, number: int, stop: StopFlag, pipe: Connection) -> None:
-    # Ctrl-C reaches every process of the terminal; the parent alone decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     last_told = 0.0
 
     def tell(progress: Progress) -> None:

@@ -28,7 +28,7 @@ def solve_with_gurobi(
             if program.integer is not None:
                 kinds = np.where(program.integer, gp.GRB.INTEGER, gp.GRB.CONTINUOUS).tolist()
             x = model.addMVar(len(kinds), lb=program.lower, ub=program.upper, vtype=kinds)
-            model.setObjective(program.objective @ x, gp.GRB.MAXIMIZE)
+            model.setObjective((program.objective * program.scale) @ x, gp.GRB.MAXIMIZE)
             matrix = program.matrix.tocsr()
             upper, lower = np.isfinite(program.row_upper), np.isfinite(program.row_lower)
             model.addConstr(matrix[upper] @ x <= program.row_upper[upper])
@@ -38,14 +38,14 @@ def solve_with_gurobi(
             if time_limit is not None:
                 model.Params.TimeLimit = max(time_limit, 0.0)
             model.optimize()
-            return _read(gp, model, x)
+            return _read(gp, model, x, program)
     except gp.GurobiError as error:
         if error.errno in _REFUSALS:
             return None
         raise SolverFailed(f"Gurobi ended with {error}.") from None
 
 
-def _read(gp: Any, model: Any, x: Any) -> Solution:
+def _read(gp: Any, model: Any, x: Any, program: LinearProgram) -> Solution:
     outcomes = {
         gp.GRB.OPTIMAL: Outcome.OPTIMAL,
         gp.GRB.TIME_LIMIT: Outcome.TIME_LIMIT,
@@ -57,8 +57,9 @@ def _read(gp: Any, model: Any, x: Any) -> Solution:
         raise SolverFailed(f"Gurobi ended with status {model.Status}.")
     outcome = outcomes[model.Status]
     found = model.SolCount > 0
-    objective = float(model.ObjVal) if found else -np.inf
+    values = np.array(x.X) if found else None
+    objective = -np.inf if values is None else float(program.objective @ values)
     bound = np.inf
     if outcome in (Outcome.OPTIMAL, Outcome.TIME_LIMIT):
-        bound = float(model.ObjBound) if model.IsMIP else objective
-    return Solution(outcome, objective, bound, np.array(x.X) if found else None, None)
+        bound = float(model.ObjBound) / program.scale if model.IsMIP else objective
+    return Solution(outcome, objective, bound, values, None)

@@ -13,6 +13,10 @@ from gadget.errors import GadgetError
 Floats = NDArray[np.float64]
 
 
+# The largest objective coefficient that solvers are shown.
+SOLVER_SCALE = 1000.0
+
+
 class Outcome(StrEnum):
     """How a solve ended. Out of time is a normal outcome."""
 
@@ -34,6 +38,12 @@ class LinearProgram:
     upper: Floats
     integer: NDArray[np.bool_] | None = None
     """Which variables are whole numbers; None: none."""
+
+    @property
+    def scale(self) -> float:
+        """What to multiply the objective by for solvers, whose tolerances are absolute: gains may be tiny."""
+        largest = float(np.abs(self.objective).max(initial=0.0))
+        return SOLVER_SCALE / largest if largest > 0 else 1.0
 
     def relax(self) -> "LinearProgram":
         """The same program without the whole numbers."""
@@ -99,7 +109,7 @@ def _to_highs(program: LinearProgram) -> highspy.HighsLp:
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
     model.sense_ = highspy.ObjSense.kMaximize
-    model.col_cost_ = program.objective
+    model.col_cost_ = program.objective * program.scale
     model.col_lower_, model.col_upper_ = program.lower, program.upper
     model.row_lower_, model.row_upper_ = program.row_lower, program.row_upper
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
@@ -123,8 +133,9 @@ def _read(highs: highspy.Highs, program: LinearProgram, outcome: Outcome) -> Sol
     objective = -np.inf if values is None else float(program.objective @ values)
     bound = np.inf
     if outcome is Outcome.OPTIMAL:
-        bound = max(objective, info.mip_dual_bound) if is_integer else objective
+        bound = max(objective, info.mip_dual_bound / program.scale) if is_integer else objective
     elif outcome is Outcome.TIME_LIMIT and is_integer:
-        bound = float(info.mip_dual_bound)
-    prices = np.array(found.row_dual) if outcome is Outcome.OPTIMAL and not is_integer else None
+        bound = float(info.mip_dual_bound) / program.scale
+    is_linear = outcome is Outcome.OPTIMAL and not is_integer
+    prices = np.array(found.row_dual) / program.scale if is_linear else None
     return Solution(outcome, objective, bound, values, prices)

@@ -124,9 +124,9 @@ def test_no_slot_breaks_a_constraint_and_service_adds_up(scenario: Scenario, tex
     assert len(steps) == scenario.slots
     for step in steps:
         assert find_violations(step.snapshot, step.decision.allocation) == []
-        for ring in step.decision.allocation.rings:
-            assert step.snapshot.slot >= arrival[ring.job]
-            served[ring.job] += ring.size
+        for one in step.decision.allocation.rings:
+            assert step.snapshot.slot >= arrival[one.job]
+            served[one.job] += one.size
     last = steps[-1].state
     for one in scenario.jobs:
         assert served[one.name] <= one.worker_slots * (1 + 1e-9)
