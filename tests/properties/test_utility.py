@@ -89,7 +89,7 @@ def test_majorant_of_what_is_concave_is_itself(table, start, rate):
     assert np.allclose(find_majorant(values), values, rtol=0, atol=1e-9)
 
 
-@given(sigmoids, st.floats(0, 4000), st.floats(1, 500), st.integers(1, 40), st.integers(0, 60))
+@given(sigmoids, st.floats(0, 4000), st.floats(1, 500), st.integers(1, 20), st.integers(0, 30))
 def test_majorant_gains_of_a_sigmoid(utility, start, rate, reachable, upto):
     """The least concave gains over all reachable worker-slots, however few are asked for."""
     true = utility.gain(start, start + rate * np.arange(reachable + 1))

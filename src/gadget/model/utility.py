@@ -253,21 +253,23 @@ class Table(Utility):
         return np.concatenate([before, inner, [0.0]])
 
 
-def find_majorant(values: ArrayLike, upto: int | None = None) -> Floats:
-    """The least concave sequence ≥ `values` (at evenly spaced points), for the points 0 … upto.
+def find_majorant(values: ArrayLike, upto: int | None = None, *, at: ArrayLike | None = None) -> Floats:
+    """The least concave sequence ≥ `values`, for the points 0 … upto.
 
-    Equal to `values` at both ends. Walks the upper hull from the left: the next corner is the point
-    seen at the steepest angle, the farthest of them on a tie.
+    `at` says where the points are, rising; without it they are evenly spaced. Equal to `values` at both
+    ends. Walks the upper hull from the left: the next corner is the point seen at the steepest angle, the
+    farthest of them on a tie.
     """
     heights = _array(values)
     last = len(heights) - 1
+    places = np.arange(last + 1, dtype=np.float64) if at is None else _array(at)
     stop = last if upto is None else min(upto, last)
     hull = heights.copy()
     corner = 0
     while corner < stop:
-        slopes = (heights[corner + 1 :] - heights[corner]) / np.arange(1, last - corner + 1)
+        slopes = (heights[corner + 1 :] - heights[corner]) / (places[corner + 1 :] - places[corner])
         ahead = last - corner - 1 - int(np.argmax(slopes[::-1]))
-        span = np.arange(ahead + 2)
+        span = places[corner : corner + ahead + 2] - places[corner]
         # Never below the values themselves, whatever rounding does to the straight line.
         line = np.maximum(heights[corner] + slopes[ahead] * span, heights[corner : corner + ahead + 2])
         line[-1] = heights[corner + ahead + 1]

@@ -1,6 +1,6 @@
 """GADGET as published: Algorithm 2, LP-based ring selection and multi-dimensional embedding (LP-RS-MDE)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,57 +51,70 @@ class GadgetPaper:
         return self.literal
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
-        """Algorithm 2, line by line."""
+        """Algorithm 2, then what makes it feasible."""
         whole = build_slot_problem(snapshot, majorant=self.majorant)
         problem = whole.worthwhile()
-        bound = _packing_bound(problem)
-        # Line 3: ring sizes from the LP relaxation, among those up to ⌈q_i⌉.
-        sized = keep_sizes_up_to(problem, find_size_limits(problem))
-        chosen = select_sizes(sized, self._relax(sized))
-        # Line 4: the augmented LP with the sizes fixed. Lines 5–7: its mappings.
-        value, mappings = self._embed(chosen)
-        # Lines 8–11: round until good enough.
-        targets = find_targets(chosen, value)
-        draws = list(draw_rounds(chosen, mappings, targets, rng, rounds=self.rounds))
+        chosen, draws = embed(problem, rng, rounds=self.rounds, written_out=self.written_out)
         if self.literal:
-            return build_decision(
-                "gadget-paper", snapshot, whole, _as_drawn(chosen, draws), bound=None, explain=False
-            )
-        rings = max(
-            (repair(problem, draw.mappings, refill=self.refill) for draw in draws),
-            key=lambda r: worth(problem, r),
-        )
+            last = tuple(mapping.ring(chosen) for mapping in draws[-1].mappings)
+            return build_decision("gadget-paper", snapshot, whole, last, bound=None, explain=False)
+        rings = _best_repaired(problem, draws, refill=self.refill)
         if self.refill:
             rings = fill_idle(whole, rings)
-        return build_decision("gadget-paper", snapshot, whole, rings, bound=bound)
-
-    def _relax(self, problem: SlotProblem) -> Floats:
-        """χ̄ of the relaxation of (12)–(19); the packing LP has the same value, and its χ̄ solves both."""
-        program = build_flow_program(problem).program.relax() if self.written_out else None
-        values = solve(program or build_packing_program(problem)).values
-        assert values is not None  # giving nobody anything is feasible
-        return values[: len(problem.pair_job)]
-
-    def _embed(self, problem: SlotProblem) -> tuple[float, list[Mapping]]:
-        """Value and weighted mappings of the augmented LP."""
-        if self.written_out:
-            copies = build_copies(problem)
-            found = solve(copies.program)
-            assert found.values is not None
-            return found.objective, decompose(copies, found.values)
-        program, columns = build_columns(problem)
-        found = solve(program)
-        assert found.values is not None
-        weighted = zip(columns, found.values, strict=True)
-        return found.objective, [
-            Mapping(c.job, float(weight), c.stops, c.legs) for c, weight in weighted if weight > DUST
-        ]
+        return build_decision("gadget-paper", snapshot, whole, rings, bound=find_packing_bound(problem))
 
 
-def _packing_bound(problem: SlotProblem) -> float:
+def embed(
+    problem: SlotProblem, rng: np.random.Generator, *, rounds: int, written_out: bool = False
+) -> tuple[SlotProblem, list[Draw]]:
+    """Algorithm 2, line by line: the problem with one size a job, and the draws made."""
+    # Line 3: ring sizes from the LP relaxation, among those up to ⌈q_i⌉.
+    sized = keep_sizes_up_to(problem, find_size_limits(problem))
+    chosen = select_sizes(sized, _relax(sized, written_out))
+    # Line 4: the augmented LP with the sizes fixed. Lines 5–7: its mappings.
+    value, mappings = _find_mappings(chosen, written_out)
+    # Lines 8–11: round until good enough.
+    targets = find_targets(chosen, value)
+    return chosen, list(draw_rounds(chosen, mappings, targets, rng, rounds=rounds))
+
+
+def round_relaxation(
+    problem: SlotProblem, rng: np.random.Generator, *, rounds: int
+) -> tuple[float, tuple[Ring, ...]]:
+    """A bound on the slot optimum, and the best feasible rings that Algorithm 2 leads to."""
+    _, draws = embed(problem, rng, rounds=rounds)
+    return find_packing_bound(problem), _best_repaired(problem, draws, refill=True)
+
+
+def find_packing_bound(problem: SlotProblem) -> float:
     """The LP relaxation of (12)–(19) over all sizes: no allocation gains more."""
     return max(0.0, solve(build_packing_program(problem)).objective)
 
 
-def _as_drawn(problem: SlotProblem, draws: list[Draw]) -> tuple[Ring, ...]:
-    return tuple(mapping.ring(problem) for mapping in draws[-1].mappings) if draws else ()
+def _relax(problem: SlotProblem, written_out: bool) -> Floats:
+    """χ̄ of the relaxation of (12)–(19); the packing LP has the same value, and its χ̄ solves both."""
+    if written_out:
+        values = solve(build_flow_program(problem).program.relax()).values
+    else:
+        values = solve(build_packing_program(problem)).values
+    assert values is not None  # giving nobody anything is feasible
+    return values[: len(problem.pair_job)]
+
+
+def _find_mappings(problem: SlotProblem, written_out: bool) -> tuple[float, list[Mapping]]:
+    """Value and weighted mappings of the augmented LP."""
+    if written_out:
+        copies = build_copies(problem)
+        found = solve(copies.program)
+        assert found.values is not None
+        return found.objective, decompose(copies, found.values)
+    program, columns = build_columns(problem)
+    found = solve(program)
+    assert found.values is not None
+    weighted = zip(columns, found.values, strict=True)
+    return found.objective, [replace(column, weight=float(w)) for column, w in weighted if w > DUST]
+
+
+def _best_repaired(problem: SlotProblem, draws: list[Draw], *, refill: bool) -> tuple[Ring, ...]:
+    repaired = (repair(problem, draw.mappings, refill=refill) for draw in draws)
+    return max(repaired, key=lambda rings: worth(problem, rings))

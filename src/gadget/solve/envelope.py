@@ -16,6 +16,7 @@ DENSE = 4096
 # Envelopes of more pieces are simplified, as long as they rise by no more than this share of the whole gain.
 FEW_PIECES = 48
 SIMPLIFY = 2e-5
+_SWEEPS = 30
 # Where work depends on the ring, every step between points is looked at in so many parts.
 _PARTS = 16
 
@@ -102,12 +103,15 @@ def _most_between(utility: Utility, start: Floats, end: Floats) -> Floats:
 
 def _find_hull(places: Floats, heights: Floats) -> Floats:
     """Corners (place, height) of the least concave line above all points, which are sorted by place."""
+    # A point on or below the line between its neighbours is no corner; most go in a few sweeps over all.
+    for _ in range(_SWEEPS):
+        run, rise = np.diff(places), np.diff(heights)
+        kept = np.concatenate([[True], rise[:-1] * run[1:] > rise[1:] * run[:-1], [True]])
+        if kept.all():
+            break
+        places, heights = places[kept], heights[kept]
     corners: list[tuple[float, float]] = []
     for x, y in zip(places.tolist(), heights.tolist(), strict=True):
-        while corners and corners[-1][0] == x and corners[-1][1] <= y:
-            corners.pop()
-        if corners and corners[-1][0] == x:
-            continue
         while len(corners) > 1 and _lies_below(corners[-2], corners[-1], x, y):
             corners.pop()
         corners.append((x, y))
@@ -124,6 +128,7 @@ def _simplify(corners: Floats, excess: float) -> Floats:
 
     The gap between two prolonged sides and the line below is largest where they meet.
     """
+    places, heights = corners.T.copy()
     kept = [corners[0]]
     side, last = 0, len(corners) - 2
     while side < last:
@@ -132,7 +137,7 @@ def _simplify(corners: Floats, excess: float) -> Floats:
         while near < far:
             middle = (near + far + 1) // 2
             x, y = _meet(corners, side, middle)
-            if y - np.interp(x, corners[:, 0], corners[:, 1]) <= excess:
+            if y - np.interp(x, places, heights) <= excess:
                 near = middle
             else:
                 far = middle - 1

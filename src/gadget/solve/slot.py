@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gadget.model.job import ActiveJob
 from gadget.model.snapshot import Snapshot
-from gadget.model.utility import majorant_gains
+from gadget.model.utility import find_majorant, majorant_gains
 from gadget.solve.greedy import largest_ring
 from gadget.solve.network import Network, compile_network
 from gadget.solve.room import Room
@@ -134,10 +134,10 @@ def _majorant_gains(snapshot: Snapshot, active: ActiveJob, sizes: Integers) -> F
     works = active.job.work_in_slot(sizes, snapshot.slot_seconds)
     if active.job.timing is None:
         return majorant_gains(utility, done, float(works[0] / sizes[0]), reachable, int(sizes[-1]))[sizes]
-    # With timing a worker-slot's work depends on the ring: the majorant is taken at the pace of the
-    # largest ring and read off at the work that each size does.
-    pace = (
-        float(active.job.work_in_slot(active.job.max_workers, snapshot.slot_seconds)) / active.job.max_workers
-    )
-    whole = majorant_gains(utility, done, pace, reachable, reachable)
-    return np.asarray(np.interp(works, pace * np.arange(len(whole)), whole))
+    # With timing a worker-slot's work depends on the ring: the points are what each size does in this
+    # slot, and whole slots of the largest ring from then on.
+    most = float(active.job.work_in_slot(active.job.max_workers, snapshot.slot_seconds))
+    later = most * np.arange(1, reachable // active.job.max_workers + 1)
+    points = np.unique(np.concatenate([[0.0], works, later]))
+    majorant = find_majorant(utility.gain(done, done + points), at=points)
+    return np.asarray(majorant[np.searchsorted(points, works)])

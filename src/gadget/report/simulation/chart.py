@@ -83,8 +83,9 @@ def draw_slot_axis(slots: int, x: Callable[[float], float], bottom: float) -> li
 
 def find_ticks(low: float, high: float, *, most: int = 6) -> list[float]:
     """Round numbers from at most `low` to at least `high`."""
-    span = high - low or 1.0
-    rough = span / (most - 1)
+    # What is flat, or as good as flat, gets a span to stand in.
+    span = max(high - low, 1e-9 * max(abs(low), abs(high)))
+    rough = (span if span > 1e-200 else 1.0) / (most - 1)
     size = 10.0 ** math.floor(math.log10(rough))
     step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= rough * (1 - 1e-9))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
