@@ -1,5 +1,6 @@
 """Few straight pieces that lie nowhere below a job's utility: what its worker-slots can be worth at most."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ Integers = NDArray[np.int64]
 DENSE = 4096
 # Envelopes of more pieces are simplified, as long as they rise by no more than this share of the whole gain.
 FEW_PIECES = 48
-SIMPLIFY = 2e-5
+SIMPLIFY = 5e-5
 _SWEEPS = 30
 # Where work depends on the ring, every step between points is looked at in so many parts.
 _PARTS = 16
@@ -108,7 +109,7 @@ def _find_hull(places: Floats, heights: Floats) -> Floats:
         run, rise = np.diff(places), np.diff(heights)
         kept = np.concatenate([[True], rise[:-1] * run[1:] > rise[1:] * run[:-1], [True]])
         if kept.all():
-            break
+            return np.column_stack([places, heights])
         places, heights = places[kept], heights[kept]
     corners: list[tuple[float, float]] = []
     for x, y in zip(places.tolist(), heights.tolist(), strict=True):
@@ -128,31 +129,30 @@ def _simplify(corners: Floats, excess: float) -> Floats:
 
     The gap between two prolonged sides and the line below is largest where they meet.
     """
-    places, heights = corners.T.copy()
-    kept = [corners[0]]
-    side, last = 0, len(corners) - 2
+    places, heights = corners.T.tolist()
+    slopes = (np.diff(corners[:, 1]) / np.diff(corners[:, 0])).tolist()
+
+    def meet(first: int, second: int) -> tuple[float, float]:
+        """Where two sides meet when prolonged; not below either of them."""
+        bend = slopes[first] - slopes[second]
+        lift = heights[second] + slopes[second] * (places[first] - places[second]) - heights[first]
+        x = places[first] + lift / bend if bend > 0 else places[second]
+        x = min(max(x, places[first + 1]), places[second])
+        on_first = heights[first] + slopes[first] * (x - places[first])
+        return x, max(on_first, heights[second] + slopes[second] * (x - places[second]))
+
+    def is_near(first: int, second: int) -> bool:
+        x, y = meet(first, second)
+        below = bisect_right(places, x, first, second) - 1
+        return y - heights[below] - slopes[below] * (x - places[below]) <= excess
+
+    kept = [(places[0], heights[0])]
+    side, last = 0, len(slopes) - 1
     while side < last:
-        # Halve towards the farthest side that can follow this one.
-        near, far = side + 1, last
-        while near < far:
-            middle = (near + far + 1) // 2
-            x, y = _meet(corners, side, middle)
-            if y - np.interp(x, places, heights) <= excess:
-                near = middle
-            else:
-                far = middle - 1
-        kept.append(_meet(corners, side, near))
-        side = near
-    kept.append(corners[-1])
-    return np.array(kept)
-
-
-def _meet(corners: Floats, first: int, second: int) -> Floats:
-    """Where the sides that start at two corners meet when prolonged; not below either of them."""
-    (x1, y1), (x2, y2) = corners[first], corners[second]
-    slope1 = (corners[first + 1, 1] - y1) / (corners[first + 1, 0] - x1)
-    slope2 = (corners[second + 1, 1] - y2) / (corners[second + 1, 0] - x2)
-    bend = slope1 - slope2
-    x = (y2 - y1 + slope1 * x1 - slope2 * x2) / bend if bend > 0 else x2
-    x = min(max(x, corners[first + 1, 0]), x2)
-    return np.array([x, max(y1 + slope1 * (x - x1), y2 + slope2 * (x - x2))])
+        following, far = side + 1, last
+        while following < far:  # halve towards the farthest side that can follow this one
+            middle = (following + far + 1) // 2
+            following, far = (middle, far) if is_near(side, middle) else (following, middle - 1)
+        kept.append(meet(side, following))
+        side = following
+    return np.array([*kept, (places[-1], heights[-1])])

@@ -43,7 +43,8 @@ class LinearProgram:
     def scale(self) -> float:
         """What to multiply the objective by for solvers, whose tolerances are absolute: gains may be tiny."""
         largest = float(np.abs(self.objective).max(initial=0.0))
-        return SOLVER_SCALE / largest if largest > 0 else 1.0
+        # Gains can be as small as floats get; what is below 10^−200 may stay invisible.
+        return SOLVER_SCALE / max(largest, 1e-200) if largest > 0 else 1.0
 
     def relax(self) -> "LinearProgram":
         """The same program without the whole numbers."""
