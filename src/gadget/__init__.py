@@ -9,7 +9,7 @@ from gadget.model.builders import (
     build_torus,
 )
 from gadget.model.cluster import Cluster, Link, Server
-from gadget.model.codec import read_decision, read_scenario, read_snapshot, write
+from gadget.model.codec import read, read_decision, read_scenario, read_snapshot, write
 from gadget.model.decision import Decision, Reason, Status, Surrogate, Waiting
 from gadget.model.job import ActiveJob, Job
 from gadget.model.referee import Violation, find_false_claims, find_violations
@@ -28,6 +28,12 @@ from gadget.model.utility import (
     find_majorant,
     majorant_gains,
 )
+from gadget.policies.policy import Policy
+from gadget.policies.registry import build_policy
+from gadget.policies.solving import solve
+from gadget.report.notebook import simulate
+from gadget.simulate.loop import Planned
+from gadget.simulate.result import SimulationResult
 
 __all__ = [
     "ActiveJob",
@@ -44,12 +50,15 @@ __all__ = [
     "Linear",
     "Link",
     "Log",
+    "Planned",
+    "Policy",
     "Reason",
     "Resources",
     "Ring",
     "Scenario",
     "Server",
     "Sigmoid",
+    "SimulationResult",
     "Snapshot",
     "Sqrt",
     "Status",
@@ -62,6 +71,7 @@ __all__ = [
     "build_fat_tree",
     "build_leaf_spine",
     "build_paper_cluster",
+    "build_policy",
     "build_ring4",
     "build_torus",
     "find_false_claims",
@@ -69,9 +79,12 @@ __all__ = [
     "find_violations",
     "majorant_gains",
     "parameter_server_mb",
+    "read",
     "read_decision",
     "read_scenario",
     "read_snapshot",
     "ring_mb_per_worker",
+    "simulate",
+    "solve",
     "write",
 ]

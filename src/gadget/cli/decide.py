@@ -15,7 +15,6 @@ from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.policy import ask
 from gadget.policies.registry import DEFAULT_POLICY, POLICIES, build_policy
-from gadget.report.picture import draw_cluster
 from gadget.simulate.loop import run_slots
 from gadget.solve.exact import Solver
 
@@ -86,6 +85,8 @@ def solve(
 
 def draw_slot(shown: Snapshot, decision: Decision, path: Path) -> None:
     """Draw a slot with its rings."""
+    from gadget.report.picture import draw_cluster  # noqa: PLC0415 - what draws takes a second to load
+
     title = f"Slot {decision.slot}, {decision.policy}"
     jobs = [active.job for active in shown.jobs]
     draw_cluster(shown.cluster, path, allocation=decision.allocation, jobs=jobs, title=title)

@@ -12,8 +12,6 @@ from gadget.cli.console import output, remarks
 from gadget.model.codec import read_decision, read_scenario, read_snapshot
 from gadget.model.documents import build_schema
 from gadget.model.referee import find_false_claims, find_violations
-from gadget.report.picture import draw_cluster
-from gadget.report.summary import summarise
 
 
 class Kind(StrEnum):
@@ -34,6 +32,9 @@ def show(
 
     Example:  gadget show scenario.yaml --picture cluster.svg
     """
+    from gadget.report.picture import draw_cluster  # noqa: PLC0415 - what draws takes a second to load
+    from gadget.report.summary import summarise  # noqa: PLC0415
+
     found = read_scenario(scenario)
     output().print(summarise(found).render())
     if picture is not None:

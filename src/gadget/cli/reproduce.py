@@ -19,7 +19,6 @@ from gadget.cli.console import output, remarks, table
 from gadget.errors import BadOption
 from gadget.experiments.run import read_arrivals, run_experiment
 from gadget.experiments.settings import Settings, quick
-from gadget.report.reproduction.page import write_report
 from gadget.report.reproduction.verdicts import find_verdicts
 
 
@@ -76,6 +75,8 @@ def reproduce(
         measured = run_experiment(
             settings, folder, resume=resume, force=force, processes=processes, progress=tell
         )
+    from gadget.report.reproduction.page import write_report  # noqa: PLC0415 - what draws takes a second to load
+
     path = write_report(folder, settings, measured, read_arrivals(folder))
     verdicts = table("The paper's claims", "claim", "measured", "verdict")
     for one in find_verdicts(measured):

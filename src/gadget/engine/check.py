@@ -1,6 +1,6 @@
 """What holds in every state, whatever has happened."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gadget.engine.state import JobRecord, JobStatus, State
 from gadget.model.quantity import TOLERANCE
@@ -8,9 +8,12 @@ from gadget.model.quantity import TOLERANCE
 _ENDINGS = frozenset((JobStatus.FINISHED, JobStatus.LEFT, JobStatus.REFUSED))
 
 
-def check_state(state: State) -> list[str]:
-    """Every rule that the state breaks; an empty list means it is sound."""
-    return [*_check_time(state), *_check_servers(state), *_check_jobs(state), *_check_rings(state)]
+def check_state(state: State, *, sound: State | None = None) -> list[str]:
+    """Every rule that the state breaks; an empty list means it is sound.
+
+    Records that an earlier state, known to be `sound`, has too are not looked at again.
+    """
+    return [*_check_time(state), *_check_servers(state), *_check_jobs(state, sound), *_check_rings(state)]
 
 
 def _check_time(state: State) -> Iterator[str]:
@@ -31,27 +34,38 @@ def _check_servers(state: State) -> Iterator[str]:
         yield "the available links are not those that stand"
 
 
-def _check_jobs(state: State) -> Iterator[str]:
+def _check_jobs(state: State, sound: State | None) -> Iterator[str]:
     for name in state.active.keys() & state.ended.keys():
         yield f"job {name!r} is active and has ended"
-    for jobs in (state.active, state.ended):
-        for name, record in jobs.items():
-            if record.job.name != name:
-                yield f"job {record.job.name!r} is kept under the name {name!r}"
-            yield from _check_life(state, name, record)
-            yield from _check_service(name, record)
-    for name, record in state.active.items():
+    for name, record in _new_records(state.active, None if sound is None else sound.active):
+        yield from _check_record(state, name, record)
         if record.ending is not None or record.ended is not None:
             yield f"job {name!r} is active, but ended in slot {record.ended}"
         if not record.active.largest_ring:
             yield f"job {name!r} is active, but its budget pays for no ring"
-    for name, record in state.ended.items():
+    for name, record in _new_records(state.ended, None if sound is None else sound.ended):
+        yield from _check_record(state, name, record)
         if record.ending not in _ENDINGS or record.ended is None:
             yield f"job {name!r} has ended, but not said how and when"
         elif not record.arrived <= record.ended <= state.slot:
             yield f"job {name!r} arrived in slot {record.arrived}, so it cannot have ended in {record.ended}"
         elif record.ending is not JobStatus.LEFT and record.active.largest_ring:
             yield f"job {name!r} has {record.ending}, but its budget pays for another ring"
+
+
+def _new_records(
+    jobs: Mapping[str, JobRecord], known: Mapping[str, JobRecord] | None
+) -> Iterable[tuple[str, JobRecord]]:
+    if known is None:
+        return jobs.items()
+    return ((name, record) for name, record in jobs.items() if known.get(name) is not record)
+
+
+def _check_record(state: State, name: str, record: JobRecord) -> Iterator[str]:
+    if record.job.name != name:
+        yield f"job {record.job.name!r} is kept under the name {name!r}"
+    yield from _check_life(state, name, record)
+    yield from _check_service(name, record)
 
 
 def _check_life(state: State, name: str, record: JobRecord) -> Iterator[str]:

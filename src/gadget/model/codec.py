@@ -47,6 +47,18 @@ def read_decision(path: Path | str) -> Decision:
     return _read(Path(path), "decision", build_decision)
 
 
+def read(path: Path | str) -> Scenario | Snapshot | Decision:
+    """Whatever a file holds: a decision has rings, a snapshot has a slot, and else it is a scenario."""
+    target = Path(path)
+    content = read_bytes(target).removeprefix(codecs.BOM_UTF8)
+    parse = _parse_json if _is_json(target, content) else _parse_yaml
+    raw = parse(target, content, "scenario, snapshot or decision")
+    keys = raw.keys() if isinstance(raw, dict) else frozenset[str]()
+    if "rings" in keys:
+        return read_decision(target)
+    return read_snapshot(target) if "slot" in keys else read_scenario(target)
+
+
 def write(path: Path | str, value: Scenario | Snapshot | Decision) -> None:
     """Write a value to a file, whole or not at all; YAML unless the path ends in .json."""
     target = Path(path)

@@ -58,6 +58,10 @@ class Placement:
         self.snapshot = snapshot
         self.network = compile_network(snapshot.cluster)
         self.room = Room(self.network)
+        self._empty = Room(self.network)
+        # Up to this bandwidth, every server can be joined with every other.
+        thinnest = self.network.link_gbps.min(initial=np.inf)
+        self._thinnest_gbps = float(thinnest) if snapshot.cluster.is_connected else -1.0
         self._rings: dict[str, Ring] = {}
         self._taken: dict[str, _Taken] = {}
         self._waiting: dict[str, Waiting] = {}
@@ -152,9 +156,12 @@ class Placement:
         allowed = active.largest_ring
         if not allowed:
             return 0
-        # One server often holds the largest ring; then there is no need to look at links.
-        alone = int(Room(self.network).fits(active.job).max(initial=0))
-        return allowed if alone >= allowed else min(allowed, largest_ring(self.network, active.job))
+        fits = self._empty.fits(active.job)
+        if fits.max(initial=0) >= allowed:
+            return allowed  # one server holds it; no need to look at links
+        if active.job.bandwidth_gbps <= self._thinnest_gbps:
+            return min(allowed, int(fits.sum()))
+        return min(allowed, largest_ring(self.network, active.job))
 
 
 def find_place(room: Room, job: Job, size: int) -> Ring | None:

@@ -70,7 +70,7 @@ def run_slots(
     lenient = getattr(policy, "may_violate", False) if allow_violations is None else allow_violations
     arrivals, happenings = _by_slot(scenario.jobs), _by_plan(planned)
     known = iter(replay)
-    state = begin(scenario)
+    state = sound = begin(scenario)
     for slot in range(scenario.slots):
         # I[t]: who is there, on which servers.
         arrived = arrivals.get(slot, ())
@@ -85,8 +85,9 @@ def run_slots(
         effects = effects_between(state, running)
         # z ← z + Σ_s y_is[t].
         state = apply(running, SlotServed(slot))
-        if not violations and (faults := check_state(state)):
+        if not violations and (faults := check_state(state, sound=sound)):
             raise BrokenConstraint(f"after slot {slot} the state is not sound: {'; '.join(faults)}.")
+        sound = state
         yield Step(arrived, snapshot, decided.decision, effects, violations, state)
 
 

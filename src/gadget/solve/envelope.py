@@ -129,8 +129,9 @@ def _simplify(corners: Floats, excess: float) -> Floats:
 
     The gap between two prolonged sides and the line below is largest where they meet.
     """
-    places, heights = corners.T.tolist()
-    slopes = (np.diff(corners[:, 1]) / np.diff(corners[:, 0])).tolist()
+    places: list[float] = corners[:, 0].tolist()
+    heights: list[float] = corners[:, 1].tolist()
+    slopes: list[float] = (np.diff(corners[:, 1]) / np.diff(corners[:, 0])).tolist()
 
     def meet(first: int, second: int) -> tuple[float, float]:
         """Where two sides meet when prolonged; not below either of them."""

@@ -109,7 +109,8 @@ def test_with_timing_a_worker_is_at_most_as_fast_as_in_the_smallest_ring() -> No
 def test_joining_intervals_can_only_raise_it(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [job(f"j{n}", Sqrt(n + 1), arrival=n) for n in range(8)]
     exact = bound(*jobs, slots=12)
-    monkeypatch.setattr(horizon, "MOST_INTERVALS", 3)
+    monkeypatch.setattr(horizon, "MOST_SHARES", 24)
+    monkeypatch.setattr(horizon, "LEAST_INTERVALS", 1)
     joined = bound(*jobs, slots=12)
     assert exact <= joined * (1 + 1e-9)
     assert joined <= 1.2 * exact

@@ -40,7 +40,7 @@ def build_page(result: SimulationResult, title: str) -> str:
 def _headline(result: SimulationResult) -> str:
     jobs = max((len(run.jobs) for run in result.runs), default=0)
     seeds = sorted({run.seed for run in result.runs})
-    shown = f"seeds {', '.join(map(str, seeds[:8]))}{' …' if len(seeds) > 8 else ''}"
+    shown = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds[:8]))}{' …' if len(seeds) > 8 else ''}"
     return f"{result.horizon} slots, {result.servers} servers, {jobs} jobs; {shown}"
 
 

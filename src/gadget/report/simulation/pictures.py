@@ -117,10 +117,11 @@ def draw_links(result: SimulationResult, run: RunResult) -> str:
     )
     labels = [(f"h{n}", f"≤ {100 * top * n / LOAD_SHADES:.0f}%") for n in range(1, LOAD_SHADES + 1)]
     labels += [("over", "above its capacity")] if over.any() else []
-    all_links = len(run.link_loads.names)
+    links = len(run.link_loads.names)
+    some = f"All {links}" if len(chosen) == links else f"The {len(chosen)} busiest of {links}"
     caption = (
-        f"The {len(chosen)} busiest of {all_links} directed links by mean load, busiest first; {len(used)} "
-        f"carried a ring. Colour: reserved share of the capacity in that direction.{_wide(width)}"
+        f"{some} directed links, the busiest in the mean first; {len(used)} carried a ring. Colour: reserved "
+        f"share of the capacity in that direction.{_wide(width)}"
     )
     return _figure(
         f'{_keys(labels)}<div class="wide">{draw_grid(grid, title="Link load over time")}</div>', caption
