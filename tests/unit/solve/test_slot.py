@@ -176,3 +176,11 @@ def test_a_target_many_worker_slots_away_is_seen() -> None:
     far = job("a", 1000, Sigmoid(10, 1, 100_000))
     problem = build_slot_problem(slot(alone(gpu=1000), far, slots=200))
     assert problem.pair_gain[-1] == pytest.approx(0.1, rel=0.01)
+
+
+def test_with_timing_a_target_is_seen_that_the_fastest_ring_reaches() -> None:
+    # A ring of one does 545 a slot, one of five 22. After four slots of one the target of 2,000 is passed, so
+    # that a slot of it is worth a quarter of the way; ten slots of five would not even get near.
+    timed = job("a", 5, Sigmoid(10, 0.05, 2000), timing=TIMING)
+    problem = build_slot_problem(slot(alone(gpu=8), timed, slots=10))
+    assert problem.pair_gain[0] == pytest.approx(10 / 4, rel=0.01)
