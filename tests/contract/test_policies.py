@@ -16,7 +16,17 @@ from gadget.policies.registry import POLICIES, build_policy
 from tests.strategies import snapshots
 
 # Every policy, and every option that changes its course.
-VARIANTS = [*POLICIES, "fifo:workers=1", "fifo:workers=3,backfill=true"]
+VARIANTS = [
+    *POLICIES,
+    "fifo:workers=1",
+    "fifo:workers=3,backfill=true",
+    "fifo:draw=3",
+    "las:draw=3",
+    "las:queues=0.5/3/20",
+    "gadget-paper:majorant=false,refill=false",
+    "gadget-paper:written_out=true,rounds=2",
+    "optimal:majorant=false,solver=highs",
+]
 
 policy = pytest.mark.parametrize("text", VARIANTS)
 

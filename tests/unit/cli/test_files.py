@@ -36,7 +36,7 @@ def test_solve_prints_the_decision_as_json_and_nothing_else(gadget: Gadget, snap
     assert (ended.code, ended.err) == (0, "")
     printed = json.loads(ended.out)
     jsonschema.validate(printed, json.loads(gadget("schema", "decision").out))
-    assert (printed["seed"], printed["slot"], printed["policy"]) == (7, 5, "fifo")
+    assert (printed["seed"], printed["slot"], printed["policy"]) == (7, 5, "gadget-paper")
     assert printed["rings"]
 
 

@@ -3,9 +3,9 @@
 from html import escape
 from importlib.metadata import version
 
+from gadget.report.document import build_document
 from gadget.report.simulation.numbers import NOTHING, figure, find_metrics, ratio
 from gadget.report.simulation.pictures import draw_links, draw_sizes, draw_utilisation, draw_utility
-from gadget.report.simulation.style import read_style
 from gadget.simulate.result import RunResult, SimulationResult
 
 
@@ -28,19 +28,14 @@ def build_page(result: SimulationResult, title: str) -> str:
         f"<footer>gadget {escape(version('gadget-scheduler'))}. The numbers are in summary.json, slots.csv "
         "and jobs.csv, every decision in decisions.jsonl.</footer>",
     ]
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{read_style()}</style></head>\n<body>\n"
-        + "\n".join(part for part in body if part)
-        + "\n</body></html>\n"
-    )
+    return build_document(title, body)
 
 
 def _headline(result: SimulationResult) -> str:
     jobs = max((len(run.jobs) for run in result.runs), default=0)
     seeds = sorted({run.seed for run in result.runs})
-    shown = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds[:8]))}{' …' if len(seeds) > 8 else ''}"
+    some = ", ".join(map(str, seeds[:8])) + (" …" if len(seeds) > 8 else "")
+    shown = f"seed{'s' if len(seeds) > 1 else ''} {some}"
     return f"{result.horizon} slots, {result.servers} servers, {jobs} jobs; {shown}"
 
 
