@@ -209,7 +209,8 @@ def _change_a_route(change):
     def changed(rng, cluster, ring):
         if not ring.routes:
             return replace(ring, routes=((ring.workers[0],),))
-        place = rng.randrange(len(ring.routes))
+        # Of two, the longer: most routes stay on one server.
+        place = max(rng.choices(range(len(ring.routes)), k=2), key=lambda rank: len(ring.routes[rank]))
         route = tuple(change(rng, cluster, list(ring.routes[place])))
         return replace(ring, routes=(*ring.routes[:place], route, *ring.routes[place + 1 :]))
 
@@ -230,8 +231,8 @@ def _skip_a_node(rng, cluster, route):
 
 
 def _insert_a_node(rng, cluster, route):
-    place = rng.randint(0, len(route))
-    return [*route[:place], rng.choice((*cluster.nodes, "nowhere")), *route[place:]]
+    place = rng.randint(1, max(1, len(route) - 1))
+    return [*route[:place], rng.choice((rng.choice(cluster.nodes), "nowhere")), *route[place:]]
 
 
 def _go_there_and_back(rng, cluster, route):

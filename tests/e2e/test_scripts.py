@@ -11,14 +11,14 @@ ROOT = Path(__file__).parents[2]
 GADGET = Path(sys.executable).with_name("gadget")
 
 
-def test_run_leaves_a_scenario_and_a_picture(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [ROOT / "scripts/run", tmp_path], text=True, capture_output=True, timeout=300, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert "rings" in ended.stdout
-    assert (tmp_path / "scenario.yaml").stat().st_size > 1000
-    assert "<svg" in (tmp_path / "rings.svg").read_text()
+def test_run_leaves_a_report_and_says_where(tmp_path: Path) -> None:
+    # The same command, with fewer slots and trials.
+    command = [ROOT / "scripts/run", tmp_path / "new", "--slots", "8", "--trials", "1", "--jobs", "8,16"]
+    for _ in range(2):  # the second call finds everything measured
+        ended = subprocess.run(command, text=True, capture_output=True, timeout=600, check=False)
+        assert ended.returncode == 0, ended.stderr
+        assert f"report: {tmp_path}/new/report.html" in ended.stdout
+    assert (tmp_path / "new/report.html").read_text().count("<svg") == 5
 
 
 def test_a_second_setup_has_nothing_to_do() -> None:

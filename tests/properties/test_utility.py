@@ -301,7 +301,7 @@ def test_flags_of_any_utility_agree_with_each_other(utility):
 
 
 def exact_sigmoid_gain(utility, start, end):
-    with localcontext(prec=80):
+    with localcontext(prec=400):
         priority, sensitivity, target, a, b = map(
             Decimal, (utility.priority, utility.sensitivity, utility.target, start, end)
         )
