@@ -40,6 +40,11 @@ class Utility(ABC):
         return 0.0
 
     @property
+    def landmarks(self) -> Floats:
+        """Amounts of work near which a μ that is not concave bends most; where its majorant may touch it."""
+        return np.zeros(0)
+
+    @property
     def concave(self) -> bool:
         """True when μ is concave on all work ≥ 0."""
         return self.greatest_curvature <= 0
@@ -153,6 +158,11 @@ class Sigmoid(Utility):
             backward = _logistic(a) * _logistic(-b) * -np.expm1(np.minimum(b - a, 0))
         return self.priority * (forward - backward)
 
+    @property
+    def landmarks(self) -> Floats:
+        """From just below the target to where the curve has levelled off."""
+        return self.target + np.linspace(-4, 40, 177) / self.sensitivity
+
     def _exponent(self, work: ArrayLike) -> Floats:
         return self.sensitivity * (_array(work) - self.target)
 
@@ -191,6 +201,11 @@ class Energy(Utility):
             return -math.inf
         progress = self.progress.least_slope if self.progress is not None else 0.0
         return progress - self.weight * self.energy_per_work * self.linear
+
+    @property
+    def landmarks(self) -> Floats:
+        """Those of the progress; the cost has none."""
+        return self.progress.landmarks if self.progress is not None else np.zeros(0)
 
     def value(self, work: ArrayLike) -> Floats:
         """μ at each amount of work."""
@@ -246,6 +261,11 @@ class Table(Utility):
     def gain(self, start: float, end: ArrayLike) -> Floats:
         """μ(end) − μ(start)."""
         return self.value(end) - self.value(start)
+
+    @property
+    def landmarks(self) -> Floats:
+        """The points."""
+        return self._work
 
     def _slopes(self) -> Floats:
         inner = np.diff(self._values) / np.diff(self._work)

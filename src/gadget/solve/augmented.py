@@ -45,7 +45,11 @@ class Copies:
         root = values[start : start + servers]
         middle = values[start + servers : start + servers + nodes]
         rest = values[start + servers + nodes : start + servers + nodes + flows]
-        return root, middle.reshape(servers, size - 1, servers), rest.reshape(servers, -1, links)
+        return (
+            root,
+            middle.reshape(servers, size - 1, servers),
+            rest.reshape(servers, size if size > 1 else 0, links),
+        )
 
 
 def build_copies(problem: SlotProblem) -> Copies:
@@ -172,7 +176,7 @@ class _Loads:
 
     def add_links(self, gbps: float, flow: Integers) -> None:
         links = flow.shape[2]
-        place = np.tile(np.arange(links), flow.size // links) if flow.size else np.zeros(0, dtype=np.int64)
+        place = np.tile(np.arange(links), flow.shape[0] * flow.shape[1])
         self._link.append((place, flow.ravel(), np.full(flow.size, gbps)))
 
     def close(self, rows: RowFamilies, problem: SlotProblem) -> None:

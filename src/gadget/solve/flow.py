@@ -49,7 +49,8 @@ class FlowProgram:
     def flow(self, values: Floats) -> Floats:
         """θ of a solution, (ring edges × directed links)."""
         links = len(self.problem.network.link_gbps)
-        return values[len(values) - len(self.edge_position) * links :].reshape(-1, links)
+        edges = len(self.edge_position)
+        return values[len(values) - edges * links :].reshape(edges, links)
 
 
 def build_flow_program(problem: SlotProblem) -> FlowProgram:

@@ -24,7 +24,7 @@ def place_greedily(room: Room, job: Job, workers: int) -> Ring | None:
     whole = np.flatnonzero(fits >= workers)
     if len(whole):
         # The fullest server that holds the whole ring, so that roomy ones stay roomy.
-        tightest = whole[np.argmin(room.fits(job)[whole])]
+        tightest = whole[np.argmin(room.space(job)[whole])]
         return close_ring(room.network, job, {int(tightest): workers}, {int(tightest): int(tightest)})
     open_links = room.open_links(job)
     seen: set[int] = set()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gadget.solve.lp import LinearProgram, Outcome, Solution, SolverFailed
+from gadget.solve.lp import FEASIBILITY, LinearProgram, Outcome, Solution, SolverFailed, scale
 
 # Errors that say "not with this licence": no licence, expired, too large for it.
 _REFUSALS = frozenset((10009, 10010, 10026, 10030))
@@ -22,30 +22,34 @@ def solve_with_gurobi(
 ) -> Solution | None:
     """Solve with Gurobi; None when its licence does not admit the program."""
     gp: Any = import_module("gurobipy")
+    scaled = scale(program)
+    shown = scaled.program
     try:
         with gp.Env(params={"OutputFlag": 0}) as env, gp.Model(env=env) as model:
             kinds = [gp.GRB.CONTINUOUS] * len(program.objective)
             if program.integer is not None:
                 kinds = np.where(program.integer, gp.GRB.INTEGER, gp.GRB.CONTINUOUS).tolist()
             x = model.addMVar(len(kinds), lb=program.lower, ub=program.upper, vtype=kinds)
-            model.setObjective((program.objective * program.scale) @ x, gp.GRB.MAXIMIZE)
-            matrix = program.matrix.tocsr()
-            upper, lower = np.isfinite(program.row_upper), np.isfinite(program.row_lower)
-            model.addConstr(matrix[upper] @ x <= program.row_upper[upper])
-            model.addConstr(matrix[lower] @ x >= program.row_lower[lower])
+            model.setObjective(shown.objective @ x, gp.GRB.MAXIMIZE)
+            matrix = shown.matrix.tocsr()
+            upper, lower = np.isfinite(shown.row_upper), np.isfinite(shown.row_lower)
+            model.addConstr(matrix[upper] @ x <= shown.row_upper[upper])
+            model.addConstr(matrix[lower] @ x >= shown.row_lower[lower])
             model.Params.MIPGap = gap
             model.Params.Threads = 1
+            model.Params.FeasibilityTol = FEASIBILITY
+            model.Params.IntFeasTol = FEASIBILITY
             if time_limit is not None:
                 model.Params.TimeLimit = max(time_limit, 0.0)
             model.optimize()
-            return _read(gp, model, x, program)
+            return _read(gp, model, x, scaled.objective, program)
     except gp.GurobiError as error:
         if error.errno in _REFUSALS:
             return None
         raise SolverFailed(f"Gurobi ended with {error}.") from None
 
 
-def _read(gp: Any, model: Any, x: Any, program: LinearProgram) -> Solution:
+def _read(gp: Any, model: Any, x: Any, factor: float, program: LinearProgram) -> Solution:
     outcomes = {
         gp.GRB.OPTIMAL: Outcome.OPTIMAL,
         gp.GRB.TIME_LIMIT: Outcome.TIME_LIMIT,
@@ -61,5 +65,5 @@ def _read(gp: Any, model: Any, x: Any, program: LinearProgram) -> Solution:
     objective = -np.inf if values is None else float(program.objective @ values)
     bound = np.inf
     if outcome in (Outcome.OPTIMAL, Outcome.TIME_LIMIT):
-        bound = float(model.ObjBound) / program.scale if model.IsMIP else objective
+        bound = float(model.ObjBound) / factor if model.IsMIP else objective
     return Solution(outcome, objective, bound, values, None)

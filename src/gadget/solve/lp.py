@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 
 # The largest objective coefficient that solvers are shown.
 SOLVER_SCALE = 1000.0
+# By how much solvers may miss a limit, relative to it: less than the referee lets pass.
+FEASIBILITY = 1e-9
 
 
 class Outcome(StrEnum):
@@ -39,18 +41,47 @@ class LinearProgram:
     integer: NDArray[np.bool_] | None = None
     """Which variables are whole numbers; None: none."""
 
-    @property
-    def scale(self) -> float:
-        """What to multiply the objective by for solvers, whose tolerances are absolute: gains may be tiny."""
-        largest = float(np.abs(self.objective).max(initial=0.0))
-        # Gains can be as small as floats get; what is below 10^−200 may stay invisible.
-        return SOLVER_SCALE / max(largest, 1e-200) if largest > 0 else 1.0
-
     def relax(self) -> "LinearProgram":
         """The same program without the whole numbers."""
         return LinearProgram(
             self.objective, self.matrix, self.row_lower, self.row_upper, self.lower, self.upper
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """A program as solvers see it: their tolerances are absolute, but gains and limits come in any unit."""
+
+    program: LinearProgram
+    objective: float
+    """What the objective was multiplied by."""
+    rows: Floats
+    """What each row was multiplied by."""
+
+
+def scale(program: LinearProgram) -> Scaled:
+    """The program with a largest gain of SOLVER_SCALE, and rows whose limit, or largest entry, is 1."""
+    largest = float(np.abs(program.objective).max(initial=0.0))
+    # Gains can be as small as floats get; what is below 10^−200 may stay invisible.
+    factor = SOLVER_SCALE / max(largest, 1e-200) if largest > 0 else 1.0
+    entries = (
+        abs(program.matrix).max(axis=1).toarray().ravel()
+        if program.matrix.nnz
+        else np.zeros(len(program.row_upper))
+    )
+    limit = np.abs(np.where(np.isfinite(program.row_upper), program.row_upper, program.row_lower))
+    sizes = np.where(np.isfinite(limit) & (limit > 0), limit, entries)
+    rows = 1 / np.where(sizes > 0, sizes, 1.0)
+    scaled = LinearProgram(
+        program.objective * factor,
+        sparse.csc_matrix(sparse.diags_array(rows) @ program.matrix),
+        program.row_lower * rows,
+        program.row_upper * rows,
+        program.lower,
+        program.upper,
+        program.integer,
+    )
+    return Scaled(scaled, factor, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +128,15 @@ def solve(
         highs.setOptionValue("mip_abs_gap", 1e-9)
     if time_limit is not None:
         highs.setOptionValue("time_limit", max(time_limit, 0.0))
-    highs.passModel(_to_highs(program))
+    for kind in ("primal", "mip"):
+        highs.setOptionValue(f"{kind}_feasibility_tolerance", FEASIBILITY)
+    scaled = scale(program)
+    highs.passModel(_to_highs(scaled.program))
     highs.run()
     status = highs.getModelStatus()
     if status not in _OUTCOMES:
         raise SolverFailed(f"HiGHS ended with {highs.modelStatusToString(status)!r}.")
-    return _read(highs, program, _OUTCOMES[status])
+    return _read(highs, program, scaled, _OUTCOMES[status])
 
 
 def _to_highs(program: LinearProgram) -> highspy.HighsLp:
@@ -110,7 +144,7 @@ def _to_highs(program: LinearProgram) -> highspy.HighsLp:
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
     model.sense_ = highspy.ObjSense.kMaximize
-    model.col_cost_ = program.objective * program.scale
+    model.col_cost_ = program.objective
     model.col_lower_, model.col_upper_ = program.lower, program.upper
     model.row_lower_, model.row_upper_ = program.row_lower, program.row_upper
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
@@ -123,7 +157,7 @@ def _to_highs(program: LinearProgram) -> highspy.HighsLp:
     return model
 
 
-def _read(highs: highspy.Highs, program: LinearProgram, outcome: Outcome) -> Solution:
+def _read(highs: highspy.Highs, program: LinearProgram, scaled: Scaled, outcome: Outcome) -> Solution:
     info = highs.getInfo()
     is_integer = program.integer is not None
     found = highs.getSolution()
@@ -134,9 +168,9 @@ def _read(highs: highspy.Highs, program: LinearProgram, outcome: Outcome) -> Sol
     objective = -np.inf if values is None else float(program.objective @ values)
     bound = np.inf
     if outcome is Outcome.OPTIMAL:
-        bound = max(objective, info.mip_dual_bound / program.scale) if is_integer else objective
+        bound = max(objective, info.mip_dual_bound / scaled.objective) if is_integer else objective
     elif outcome is Outcome.TIME_LIMIT and is_integer:
-        bound = float(info.mip_dual_bound) / program.scale
+        bound = float(info.mip_dual_bound) / scaled.objective
     is_linear = outcome is Outcome.OPTIMAL and not is_integer
-    prices = np.array(found.row_dual) / program.scale if is_linear else None
+    prices = np.array(found.row_dual) * scaled.rows / scaled.objective if is_linear else None
     return Solution(outcome, objective, bound, values, prices)

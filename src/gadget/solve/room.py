@@ -27,13 +27,16 @@ class Room:
 
     def fits(self, job: Job) -> Integers:
         """How many workers of the job each server could take now, at most its largest ring."""
+        whole: Integers = np.clip(self.space(job), 0, job.max_workers).astype(np.int64)
+        return whole
+
+    def space(self, job: Job) -> Floats:
+        """How many workers of the job each server has space for, with fractions."""
         demand = self.network.demand(job)
         if demand is None:
-            return np.zeros(self.network.servers, dtype=np.int64)
+            return np.zeros(self.network.servers)
         needed = demand > 0
-        per_resource = (self.free + self._slack)[:, needed] / demand[needed]
-        whole: Integers = np.clip(per_resource.min(axis=1), 0, job.max_workers).astype(np.int64)
-        return whole
+        return np.asarray(((self.free + self._slack)[:, needed] / demand[needed]).min(axis=1))
 
     def open_links(self, job: Job) -> NDArray[np.bool_]:
         """Which directed links have the job's bandwidth free."""

@@ -41,13 +41,14 @@ class RowFamilies:
         self, objective: Floats, lower: Floats, upper: Floats, integer: NDArray[np.bool_] | None
     ) -> LinearProgram:
         """All families as one program."""
-        row, column, weight = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
+        nothing = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+        row, column, weight = (np.concatenate(parts) for parts in zip(nothing, *self._parts, strict=True))
         matrix = sparse.csc_matrix((weight, (row, column)), shape=(self._height, self._width))
         return LinearProgram(
             objective,
             matrix,
-            np.concatenate(self._lower),
-            np.concatenate(self._upper),
+            np.concatenate([np.zeros(0), *self._lower]),
+            np.concatenate([np.zeros(0), *self._upper]),
             lower,
             upper,
             integer,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gadget.model.job import ActiveJob
 from gadget.model.snapshot import Snapshot
-from gadget.model.utility import find_majorant, majorant_gains
+from gadget.model.utility import find_majorant
 from gadget.solve.greedy import largest_ring
 from gadget.solve.network import Network, compile_network
 from gadget.solve.room import Room
@@ -120,24 +120,40 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True) -> SlotProb
     )
 
 
-# Points on which a majorant is taken. More would cost time in every slot and change nothing visible.
-_MOST_POINTS = 20_000
+# Points ahead on which a majorant is taken; where more can be reached, they are thinned out.
+_MOST_POINTS = 4096
 
 
 def _majorant_gains(snapshot: Snapshot, active: ActiveJob, sizes: Integers) -> Floats:
+    """Gains of the sizes on the least concave majorant of μ over what the job can still reach.
+
+    What it can reach: with a rate, every whole number of worker-slots that budget and slots admit; with
+    timing, what each size does in this slot, and whole slots of the ring that does most.
+    """
     utility = active.job.utility
     if utility.concave:
         return snapshot.gains(active, sizes)
     slots_left = snapshot.slots - snapshot.slot
-    reachable = int(min(active.worker_slots_left, active.job.max_workers * slots_left, _MOST_POINTS))
     done = active.work(snapshot.slot_seconds)
     works = active.job.work_in_slot(sizes, snapshot.slot_seconds)
     if active.job.timing is None:
-        return majorant_gains(utility, done, float(works[0] / sizes[0]), reachable, int(sizes[-1]))[sizes]
-    # With timing a worker-slot's work depends on the ring: the points are what each size does in this
-    # slot, and whole slots of the largest ring from then on.
-    most = float(active.job.work_in_slot(active.job.max_workers, snapshot.slot_seconds))
-    later = most * np.arange(1, reachable // active.job.max_workers + 1)
-    points = np.unique(np.concatenate([[0.0], works, later]))
-    majorant = find_majorant(utility.gain(done, done + points), at=points)
-    return np.asarray(majorant[np.searchsorted(points, works)])
+        pace = float(works[0] / sizes[0])
+        steps = int(min(active.worker_slots_left, active.job.max_workers * slots_left))
+    else:
+        best = int(np.argmax(works))
+        pace = float(works[best])
+        steps = int(min(active.worker_slots_left / int(sizes[best]), slots_left))
+    ahead = pace * _thin(steps, (utility.landmarks - done) / pace)
+    points = np.unique(np.concatenate([[0.0], works, ahead]))
+    place = np.searchsorted(points, works)
+    majorant = find_majorant(utility.gain(done, done + points), int(place.max()), at=points)
+    return np.asarray(majorant[place])
+
+
+def _thin(steps: int, landmarks: Floats) -> Integers:
+    """Whole numbers up to `steps`: all of them, or evenly spread ones and those beside the landmarks."""
+    if steps <= _MOST_POINTS:
+        return np.arange(1, steps + 1)
+    beside = np.concatenate([np.floor(landmarks), np.ceil(landmarks)])
+    spread = np.linspace(1, steps, _MOST_POINTS)
+    return np.concatenate([spread, beside[(beside >= 1) & (beside <= steps)]]).astype(np.int64)

@@ -63,6 +63,7 @@ def test_links_without_bandwidth_are_gone_round_or_end_the_search() -> None:
     second = place_greedily(room, job(2, gbps=4), 2)
     assert second is not None
     assert set(second.workers) == {"s3", "s4"}
+    room.take(job(2, gbps=4), second)
     assert place_greedily(room, job(1), 1) is None
 
 
