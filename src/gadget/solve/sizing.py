@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gadget.model.utility import find_majorant
+from gadget.solve.count_rows import add_server_rows
 from gadget.solve.lp import LinearProgram, solve
 from gadget.solve.rows import RowFamilies
 from gadget.solve.slot import SlotProblem
@@ -72,14 +73,7 @@ def _build_relaxed_program(problem: SlotProblem) -> tuple[LinearProgram, Integer
         lower=0.0,
         upper=0.0,
     )
-    for resource in range(len(network.resource_number)):
-        rows.add(
-            np.tile(np.arange(network.servers), jobs),
-            count.ravel(),
-            np.repeat(problem.demand[:, resource], network.servers),
-            height=network.servers,
-            upper=network.capacity[:, resource],
-        )
+    add_server_rows(rows, problem, count)
     objective = np.zeros(width)
     objective[:pieces] = np.concatenate([np.zeros(0), *slopes])
     upper = np.ones(width)

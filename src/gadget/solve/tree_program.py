@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gadget.solve.closing import Parents
+from gadget.solve.count_rows import add_choice_rows, add_server_rows
 from gadget.solve.lp import LinearProgram
 from gadget.solve.network import Network
 from gadget.solve.rows import RowFamilies
@@ -71,21 +72,8 @@ def build_tree_program(problem: SlotProblem) -> TreeProgram:
     inside = both + jobs * edges
 
     rows = RowFamilies(width)
-    # (13): at most one size a job; and as many workers as the size says.
-    rows.add(problem.pair_job, np.arange(pairs), 1.0, height=jobs, upper=1.0)
-    rows.add(
-        np.concatenate([np.repeat(np.arange(jobs), servers), problem.pair_job]),
-        np.concatenate([count.ravel(), np.arange(pairs)]),
-        np.concatenate([np.ones(jobs * servers), -problem.pair_size.astype(float)]),
-        height=jobs,
-        lower=0.0,
-        upper=0.0,
-    )
-    # (18): every resource of every server.
-    for resource in range(len(network.resource_number)):
-        weight = np.repeat(problem.demand[:, resource], servers)
-        server_row = np.tile(np.arange(servers), jobs)
-        rows.add(server_row, count.ravel(), weight, height=servers, upper=network.capacity[:, resource])
+    add_choice_rows(rows, problem, count)
+    add_server_rows(rows, problem, count)
     # (19): both directions of a link carry the same.
     rows.add(
         np.tile(np.arange(edges), jobs),

@@ -1,5 +1,7 @@
 """The augmented program, written out and by columns."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,17 @@ def test_columns_are_rings_on_single_servers_that_hold_a_worker() -> None:
     ]
     assert all(mapping.is_closed and mapping.weight == 0 for mapping in columns)
     assert program.objective.tolist() == [2, 2, 1, 1]
+
+
+def test_positions_stand_only_where_a_worker_fits_and_edges_cross_only_links_that_carry_them() -> None:
+    # The third server has one GPU of the two that a worker takes; the link to it is too thin as well.
+    row = line(2, 2, 1, gbps=1)
+    row = replace(row, links=(row.links[0], replace(row.links[1], gbps=0.5)))
+    copies = build_copies(problem_of(row, job("a", (2, 2), needs={"gpu": 2})))
+    root, node, flow = copies.of_pair(copies.program.upper, 0)
+    assert root.tolist() == [1, 1, 0]
+    assert np.all(node == [1, 1, 0])
+    assert np.all(flow == [1, 1, 0, 0])
 
 
 def test_both_overload_servers_with_identical_workers() -> None:

@@ -103,6 +103,16 @@ def test_without_time_something_feasible_is_decided_and_its_bound_holds(
     assert 0 < decision.objective <= solve(build_packing_program(problem)).objective * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("solver", [Solver.HIGHS, Solver.GUROBI])
+def test_without_time_nothing_is_called_proved_and_no_job_hopes_for_more_than_all(solver: Solver) -> None:
+    problem = problem_of(build_torus((2, 2)), *(job(f"j{n}", 3, Sqrt(n + 1)) for n in range(4)))
+    answer = solve_exactly(problem, time_limit=0, solver=solver)
+    assert not answer.is_proved
+    assert worth(problem, answer.rings) <= answer.bound
+    # All four at their largest size.
+    assert answer.bound <= (1 + 2 + 3 + 4) * 3**0.5 + 1e-9
+
+
 def test_without_time_the_best_size_is_taken_and_not_the_largest() -> None:
     # 6κ − κ²: three workers gain 9, five gain 5.
     snapshot = slot(line(5, 5), *(job(name, 5, Energy(Linear(6))) for name in "ab"))
