@@ -175,7 +175,7 @@ def test_damaged_texts(folder, kind, data):
 
 
 @each_kind
-@settings(soon, max_examples=200)
+@settings(soon, max_examples=150)
 @given(data=st.data())
 def test_weird_values_in_good_texts(folder, kind, data):
     """One or two values anywhere in a document replaced, keys renamed, doubled or dropped."""

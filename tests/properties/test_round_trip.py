@@ -4,7 +4,7 @@ import json
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gadget import read_decision, read_scenario, read_snapshot, write
@@ -29,6 +29,7 @@ def folder(tmp_path_factory):
 
 @each_suffix
 @each_kind
+@settings(max_examples=80)
 @given(data=st.data())
 def test_what_is_written_is_read_and_written_again_alike(folder, kind, suffix, data):
     values, read = KINDS[kind]
@@ -43,6 +44,7 @@ def test_what_is_written_is_read_and_written_again_alike(folder, kind, suffix, d
 
 
 @each_kind
+@settings(max_examples=60)
 @given(data=st.data(), style=st.sampled_from([{"indent": 2}, {"separators": (",", ":")}, {"indent": "\t"}]))
 def test_json_means_the_same_to_the_yaml_reader(folder, kind, data, style):
     values, read = KINDS[kind]
@@ -54,6 +56,7 @@ def test_json_means_the_same_to_the_yaml_reader(folder, kind, data, style):
 
 
 @each_kind
+@settings(max_examples=50)
 @given(data=st.data())
 def test_what_is_written_keeps_to_the_schema(kind, data):
     values, _ = KINDS[kind]

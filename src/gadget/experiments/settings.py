@@ -1,4 +1,4 @@
-"""The settings of the paper's experiment (Sec. VI, problem.md §5), in full and for a quick look."""
+"""The settings of the paper's experiment (Sec. VI), in full and for a quick look."""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,7 @@ class Settings:
     """Jobs in the two figures on capacities and in that on the ratio."""
     node_units: tuple[float, ...] = (1, 2, 3, 4, 5)
     """Fig. NRF: GPUs of the whole cluster, in units of 100."""
-    link_units: tuple[float, ...] = (0.25, 0.5, 1, 2, 4)
+    link_units: tuple[float, ...] = (0.05, 0.25, 1, 2, 4)
     """Fig. ERF: Gbps of all server links together, in units of 200; rack links are scaled alike."""
     ratio_jobs: tuple[int, ...] = (60, 100, 140)
     """Fig. ratio: numbers of jobs, all there from the first slot on."""
@@ -46,16 +46,16 @@ def quick(settings: Settings) -> Settings:
     """The same experiment, small enough for two minutes on two cores."""
     return replace(
         settings,
-        slots=60,
+        slots=40,
         trials=2,
         jobs=(40, 80, 120),
         capacity_jobs=120,
         node_units=(1, 2, 4),
-        link_units=(0.25, 1, 4),
+        link_units=(0.05, 1, 4),
         ratio_jobs=(40, 80),
         ratio_slots=2,
         optimum_seconds=10.0,
-        rounds=5,
+        rounds=3,
     )
 
 

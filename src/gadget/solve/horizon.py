@@ -1,4 +1,4 @@
-"""What no schedule can exceed, even one that knows all arrivals: an LP over worker-slots (problem.md §4).
+"""What no schedule can exceed, even one that knows all arrivals: an LP over worker-slots.
 
 Servers and links are forgotten but for their sums: in every slot, all workers together take at most what
 the whole cluster has of each resource, and no ring is larger than the empty cluster holds. Utilities are

@@ -68,7 +68,7 @@ def _judge_rise(line: Series, what: str) -> Verdict:
     if min(line.mean) > 1 - 0.01:
         why = "all jobs are embedded at every capacity"
     elif what == "link":
-        why = "an elastic ring that finds no bandwidth shrinks onto one server, which needs none"
+        why = "most rings fit into one server and need no link; GPUs run out before links do"
     else:
         why = "the share does not rise throughout"
     return Verdict(
