@@ -34,11 +34,14 @@ from gadget import (
 from gadget.model.quantity import LARGEST, MOST_SLOTS, MOST_WORKERS, SMALLEST
 
 # Names that YAML or JSON could take for something else, or that need quotes.
+_ODD_WORDS = """
+yes No on OFF y true False null ~ NULL = - --- ... 1 007 -3 1e3 +1E-3 .5 5. 1_000 0x1F 0o17 0b1 12:30:45
+2001-01-01 .inf -.INF .nan Infinity NaN #a a: :a a:b %a &a *a !a | > @a `a` ' '' a'b"c " "" { ] , {a} [a]
+a,b a\\b \\n \\ / $ 名前 مرحبا 😀 𝔸 ß ａ a.b a[0] [0] a[...] … \u00e9 e\u0301 \u0308
+"""
 ODD_NAMES = (
-    *"yes No on OFF y true False null ~ NULL = - --- ... 1 007 -3 1e3 +1E-3 .5 5. 1_000 0x1F 0o17 0b1".split(),
-    *"12:30:45 2001-01-01 .inf -.INF .nan Infinity NaN #a a: :a a:b %a &a *a !a | > @a `a` ' '' a'b\"c".split(),
-    *'" "" { ] , {a} [a] a,b a\\b \\n \\ / $ 名前 مرحبا 😀 𝔸 ß ａ a.b a[0] [0] a[...] … é e\u0301 \u0308'.split(),
-    *("a #b", "a: b", "- a", "? a", "--- a", "!!str a", " ", " a", "a ", "a  b", "a" * 130, "a " * 90),
+    *_ODD_WORDS.split(),
+    *("<<", "a #b", "a: b", "- a", "? a", "--- a", "!!str a", " ", " a", "a ", "a  b", "a" * 130, "a " * 90),
 )
 
 printable_text = st.text(

@@ -8,11 +8,12 @@ from gadget.model.builders import (
     build_ring4,
     build_torus,
 )
+from gadget.model.claims import find_false_claims
 from gadget.model.cluster import Cluster, Link, Server
 from gadget.model.codec import read, read_decision, read_scenario, read_snapshot, write
 from gadget.model.decision import Decision, Reason, Status, Surrogate, Waiting
 from gadget.model.job import ActiveJob, Job
-from gadget.model.referee import Violation, find_false_claims, find_violations
+from gadget.model.referee import Violation, find_violations
 from gadget.model.resources import Resources
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Scenario, Snapshot

@@ -12,7 +12,17 @@ GadgetError              anything this package raises on purpose
 
 
 class GadgetError(Exception):
-    """Anything this package raises on purpose."""
+    """Anything this package raises on purpose; its message is one printable line, whatever is in it."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable(message))
+
+
+def printable(text: str) -> str:
+    """The text with everything that could move a terminal's cursor or hide characters written out."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class BadInput(GadgetError):

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from gadget.errors import BadFile
@@ -20,6 +21,8 @@ def read_bytes(path: Path) -> bytes:
         raise BadFile(f"{path}: there is no such file. Correct the path.") from None
     except IsADirectoryError:
         raise BadFile(f"{path}: is a directory, not a file. Name a file in it.") from None
+    except ValueError:
+        raise BadFile(f"{path}: is no path that can be read. Correct it.") from None
     except OSError as error:
         raise BadFile(
             f"{path}: cannot be read ({error.strerror}). Correct the path or its permissions."
@@ -37,23 +40,30 @@ def write_whole(path: Path, content: bytes | Iterable[bytes]) -> None:
         sys.stdout.buffer.writelines(pieces)
         sys.stdout.buffer.flush()
         return
-    path = path.resolve()
-    aside = path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
     try:
         if path.exists() and not path.is_file():
-            _write(path, pieces)
-            return
-        try:
-            _write(aside, pieces)
-            if path.exists():
-                aside.chmod(path.stat().st_mode & 0o7777)
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)
+            with path.open("wb") as file:
+                file.writelines(pieces)
+        else:
+            _replace(path.resolve(), pieces)
     except OSError as error:
         raise BadFile(f"{path}: cannot be written ({error.strerror}). Choose another place.") from None
+    except (RuntimeError, ValueError):  # links that lead in a circle; a path no system has
+        raise BadFile(f"{path}: is no path that can be written. Choose another place.") from None
 
 
-def _write(path: Path, pieces: Iterable[bytes]) -> None:
-    with path.open("wb") as file:
-        file.writelines(pieces)
+def _replace(path: Path, pieces: Iterable[bytes]) -> None:
+    # A name of at most 255 bytes; the process number keeps two writers apart.
+    short = path.name.encode(errors="surrogateescape")[:200].decode(errors="ignore")
+    aside = path.with_name(f".{short}.{os.getpid()}.part")
+    mode = path.stat().st_mode & 0o7777 if path.exists() else None
+    try:
+        # Nobody may read through the side what the file itself would not show.
+        opener = partial(os.open, mode=0o666 if mode is None else mode & 0o600)
+        with open(aside, "wb", opener=opener) as file:
+            file.writelines(pieces)
+        if mode is not None:
+            aside.chmod(mode)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)

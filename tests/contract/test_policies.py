@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gadget.model.claims import find_false_claims
 from gadget.model.codec import format_json
 from gadget.model.decision import Decision
-from gadget.model.referee import find_false_claims, find_violations
+from gadget.model.referee import find_violations
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Snapshot
 from gadget.policies.policy import ask

@@ -9,9 +9,10 @@ import typer
 from rich.text import Text
 
 from gadget.cli.console import output, remarks
+from gadget.model.claims import find_false_claims
 from gadget.model.codec import read_decision, read_scenario, read_snapshot
 from gadget.model.documents import build_schema
-from gadget.model.referee import find_false_claims, find_violations
+from gadget.model.referee import find_violations
 
 
 class Kind(StrEnum):

@@ -1,5 +1,6 @@
 """Clusters to start from: the paper's, and the shapes that real networks have."""
 
+import math
 from collections.abc import Sequence
 from itertools import product
 
@@ -12,6 +13,7 @@ from gadget.model.resources import Resources
 
 EIGHT_GPUS = Resources({"gpu": 8})
 MOST_NODES = 1_000_000
+MOST_THROWS = 1000
 
 
 def build_paper_cluster(
@@ -30,8 +32,13 @@ def build_paper_cluster(
     check_whole("servers", servers, 1, MOST_NODES)
     count = int(rng.integers(racks[0], min(racks[1], servers), endpoint=True)) if servers >= racks[0] else 1
     rack_of = rng.integers(0, count, servers)
-    while len(np.unique(rack_of)) < count:
+    for _ in range(MOST_THROWS):
+        if len(np.unique(rack_of)) == count:
+            break
         rack_of = rng.integers(0, count, servers)
+    else:
+        # Hardly more servers than racks: one for each, the rest as thrown.
+        rack_of[rng.permutation(servers)[:count]] = np.arange(count)
     sizes = rng.choice(np.asarray(gpus), servers)
     to_rack = rng.integers(*server_gbps, servers, endpoint=True)
     to_core = rng.integers(*rack_gbps, count, endpoint=True)
@@ -95,7 +102,7 @@ def build_torus(dims: Sequence[int], *, resources: Resources = EIGHT_GPUS, gbps:
         raise InvalidValue("dims", "is empty", "Give at least one length")
     for place, length in enumerate(dims):
         check_whole(f"dims[{place}]", length, 1, MOST_NODES)
-    check_whole("the product of dims", int(np.prod([float(d) for d in dims])), 1, MOST_NODES)
+    check_whole("the product of dims", math.prod(dims), 1, MOST_NODES)
     links: dict[frozenset[str], Link] = {}
     for spot in product(*map(range, dims)):
         for axis, length in enumerate(dims):

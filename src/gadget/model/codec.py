@@ -50,13 +50,15 @@ def read_decision(path: Path | str) -> Decision:
 def read(path: Path | str) -> Scenario | Snapshot | Decision:
     """Whatever a file holds: a decision has rings, a snapshot has a slot, and else it is a scenario."""
     target = Path(path)
-    content = read_bytes(target).removeprefix(codecs.BOM_UTF8)
+    content = _content(target)
     parse = _parse_json if _is_json(target, content) else _parse_yaml
     raw = parse(target, content, "scenario, snapshot or decision")
     keys = raw.keys() if isinstance(raw, dict) else frozenset[str]()
     if "rings" in keys:
-        return read_decision(target)
-    return read_snapshot(target) if "slot" in keys else read_scenario(target)
+        return _build(target, content, "decision", build_decision)
+    if "slot" in keys:
+        return _build(target, content, "snapshot", build_snapshot)
+    return _build(target, content, "scenario", build_scenario)
 
 
 def write(path: Path | str, value: Scenario | Snapshot | Decision) -> None:
@@ -78,7 +80,14 @@ def parse_decision(line: bytes) -> Decision:
 
 
 def _read(path: Path, kind: str, build: Callable[[Any], Value]) -> Value:
-    content = read_bytes(path).removeprefix(codecs.BOM_UTF8)
+    return _build(path, _content(path), kind, build)
+
+
+def _content(path: Path) -> bytes:
+    return read_bytes(path).removeprefix(codecs.BOM_UTF8)
+
+
+def _build(path: Path, content: bytes, kind: str, build: Callable[[Any], Value]) -> Value:
     try:
         with _no_garbage_collection():
             return build(_parse(path, content, kind))

@@ -53,7 +53,7 @@ def complain_of_shape(path: Path, content: bytes, kind: str, raw: Any, said: str
         return _complaint(path, content, keys, f"version is {_show(given)}", "This release reads version 1")
     if problem.startswith("Invalid"):
         allowed = list(map(str, around.get("enum", []))) or _kinds(
-            _schema_at(build_schema(kind), keys[:-1], None)
+            _schema_at(build_schema(kind), keys[:-1], raw, last=False)
         )
         hint = nearest_hint(str(given), allowed)
         return _complaint(
@@ -103,7 +103,7 @@ def _join(keys: KeyPath) -> str:
 def _split(key: str) -> KeyPath:
     """jobs[3].workers.min as ('jobs', 3, 'workers', 'min')."""
     parts = key.replace("[...]", f".{_ELIDED}").replace("[", ".[").split(".")
-    return tuple(int(part[1:-1]) if re.fullmatch(r"\[\d+\]", part) else part for part in parts if part)
+    return tuple(int(part[1:-1]) if re.fullmatch(r"\[\d{1,9}\]", part) else part for part in parts if part)
 
 
 def _name_elided(keys: KeyPath, raw: Any) -> KeyPath:
@@ -129,22 +129,40 @@ def _value_at(raw: Any, keys: KeyPath) -> Any:
 
 
 def _show(given: Any) -> str:
-    text = json.dumps(given, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+    # Bit by bit: aliases can make a value far larger than its file, and a single text can be large too.
+    text = ""
+    for bit in json.JSONEncoder(ensure_ascii=False).iterencode(_cut(given)):
+        text += bit
+        if len(text) > 60:
+            return f"{text[:57]}…"
+    return text
+
+
+def _cut(given: Any) -> Any:
+    """The value with its texts and containers no longer than can be shown."""
+    match given:
+        case str():
+            return given[:80]
+        case list():
+            return [_cut(one) for one in given[:20]]
+        case dict():
+            return {key[:80]: _cut(value) for key, value in list(given.items())[:20]}
+        case _:
+            return given
 
 
 def _kinds(schema: dict[str, Any]) -> list[str]:
     return list(schema.get("discriminator", {}).get("mapping", {}))
 
 
-def _schema_at(schema: dict[str, Any], keys: KeyPath, raw: Any) -> dict[str, Any]:
+def _schema_at(schema: dict[str, Any], keys: KeyPath, raw: Any, *, last: bool = True) -> dict[str, Any]:
     """The part of the schema that speaks of the value at `keys`, as far as it can be followed.
 
-    `raw`, the document, tells which of several kinds a value is.
+    `raw`, the document, tells which of several kinds a value is; without `last` not for the value itself.
     """
     here = _follow(schema, schema, raw)
-    for key in keys:
-        raw = _value_at(raw, (key,))
+    for place, key in enumerate(keys, 1):
+        raw = _value_at(raw, (key,)) if last or place < len(keys) else None
         if isinstance(key, int):
             here = here.get("items") or (here.get("prefixItems") or [{}])[0]
         else:

@@ -114,7 +114,7 @@ def _timing(found: doc.TimingDoc) -> Timing:
         raise error.within("timing") from None
 
 
-def _utility(found: doc.UtilityDoc) -> Utility:
+def _utility(found: doc.UtilityDoc, key: str = "utility") -> Utility:
     try:
         match found:
             case doc.SigmoidDoc():
@@ -128,10 +128,10 @@ def _utility(found: doc.UtilityDoc) -> Utility:
             case doc.TableDoc():
                 return Table(tuple(found.points))
             case doc.EnergyDoc():
-                progress = None if found.progress is UNSET else _utility(found.progress)
+                progress = None if found.progress is UNSET else _utility(found.progress, "progress")
                 return Energy(progress, found.weight, found.energy_per_work, found.quadratic, found.linear)
     except InvalidValue as error:
-        raise error.within("utility") from None
+        raise error.within(key) from None
 
 
 def _each(key: str, found: Iterable[Any], build: Callable[[Any], Value]) -> Iterable[Value]:

@@ -1,7 +1,9 @@
 """Values to documents. Whole numbers are written without a fraction, whatever they are in memory."""
 
+import math
 from typing import Any
 
+from gadget.errors import InvalidValue
 from gadget.model.decision import Decision
 from gadget.model.documents import VERSION
 from gadget.model.job import ActiveJob, Job
@@ -92,8 +94,8 @@ def _decision_doc(decision: Decision) -> dict[str, Any]:
         "slot": decision.slot,
         "policy": decision.policy,
         "seed": decision.seed,
-        "objective": decision.objective,
-        "upper_bound": decision.upper_bound,
+        "objective": _number(decision.objective),
+        "upper_bound": _maybe(decision.upper_bound),
         "status": str(decision.status),
         "seconds": decision.seconds,
         "rings": [_ring_doc(ring) for ring in decision.allocation.rings],
@@ -101,8 +103,8 @@ def _decision_doc(decision: Decision) -> dict[str, Any]:
     }
     if decision.surrogate is not None:
         document["surrogate"] = {
-            "objective": decision.surrogate.objective,
-            "upper_bound": decision.surrogate.upper_bound,
+            "objective": _number(decision.surrogate.objective),
+            "upper_bound": _maybe(decision.surrogate.upper_bound),
         }
     return document
 
@@ -121,4 +123,11 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _number(number: float) -> float:
+    if not math.isfinite(number):
+        raise InvalidValue("", f"{number} cannot be written to a file", "Give a finite number")
+    number = number if isinstance(number, int) else float(number)
     return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _maybe(number: float | None) -> float | None:
+    return None if number is None else _number(number)

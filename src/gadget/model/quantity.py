@@ -24,6 +24,11 @@ def check_number(key: str, number: float) -> None:
     """Raise InvalidValue unless `number` is finite and of a sensible size, of either sign."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise InvalidValue(key, f"is {number!r}, not a number", "Give a number")
+    if isinstance(number, int) and abs(number) > 10**300:  # no float can show it
+        digits = round(number.bit_length() * math.log10(2))
+        raise InvalidValue(
+            key, f"has some {digits} digits, more than {LARGEST:g} has", "Choose a larger unit"
+        )
     if not math.isfinite(number):
         raise InvalidValue(key, f"is {number}, not a finite number", "Give a finite number")
     if abs(number) > LARGEST:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from gadget.errors import printable
 from gadget.model.cluster import Cluster
-from gadget.model.decision import Decision
 from gadget.model.job import ActiveJob
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Snapshot
@@ -32,7 +32,7 @@ class Violation:
     problem: str
 
     def __str__(self) -> str:
-        return f"{self.constraint} {self.where}: {self.problem}"
+        return printable(f"{self.constraint} {self.where}: {self.problem}")
 
 
 def find_violations(snapshot: Snapshot, allocation: Allocation) -> list[Violation]:
@@ -42,40 +42,6 @@ def find_violations(snapshot: Snapshot, allocation: Allocation) -> list[Violatio
         found += _judge_shape(snapshot.cluster, ring)
     found += _judge_servers(snapshot, allocation)
     found += _judge_links(snapshot, allocation)
-    return found
-
-
-def find_false_claims(snapshot: Snapshot, decision: Decision) -> list[Violation]:
-    """What a decision says about itself that is not so: its slot, objective, bound and status."""
-    found = []
-
-    def claim(is_true: bool, what: str, problem: str) -> None:
-        if not is_true:
-            found.append(Violation("claim", what, problem))
-
-    objective = snapshot.objective(decision.allocation)
-    bound = decision.upper_bound
-    size = max(1.0, abs(objective))
-    claim(
-        decision.slot == snapshot.slot,
-        "slot",
-        f"the decision is for slot {decision.slot}, the snapshot shows slot {snapshot.slot}",
-    )
-    claim(
-        abs(decision.objective - objective) <= 1e-6 * size,
-        "objective",
-        f"{decision.objective:g} is claimed, the rings gain {objective:g}",
-    )
-    claim(
-        bound is None or bound >= objective - 1e-6 * size,
-        "upper_bound",
-        f"{bound} is below the {objective:g} that the rings gain",
-    )
-    claim(
-        bound is not None or decision.status == "heuristic" or decision.surrogate is not None,
-        "status",
-        f"{decision.status} is claimed without an upper_bound",
-    )
     return found
 
 

@@ -30,6 +30,9 @@ class Resources(Mapping[str, float]):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Resources cannot be changed (tried to set {name})")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Resources cannot be changed (tried to delete {name})")
+
     def __getitem__(self, name: str) -> float:
         return self._amounts[name]
 

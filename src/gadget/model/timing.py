@@ -1,5 +1,6 @@
 """How long a training iteration takes on a ring, Eq. (1), and how much data it moves."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +45,12 @@ class Timing:
     def iteration_seconds(self, workers: ArrayLike, bandwidth_gbps: float) -> Floats:
         """τ of Eq. (1) for rings of the given sizes."""
         sizes = np.asarray(workers, dtype=np.float64)
-        return (sizes - 1) / sizes * self._all_reduce_seconds(bandwidth_gbps) + self.compute_seconds
+        # One worker sends nothing, and needs no bandwidth for it.
+        share = (sizes - 1) / sizes
+        sent = np.multiply(
+            share, self._all_reduce_seconds(bandwidth_gbps), out=np.zeros_like(share), where=share > 0
+        )
+        return np.asarray(sent + self.compute_seconds)
 
     def limit_seconds(self, bandwidth_gbps: float) -> float:
         """τ as the ring grows without end: d(2/b + 1/G) + t_f·M + t_b + γ."""
@@ -58,6 +64,8 @@ class Timing:
         # d(2/b + 1/G); a job that moves nothing needs no bandwidth.
         if not self.gradient_mb:
             return 0.0
+        if not bandwidth_gbps:
+            return math.inf
         return self.gradient_mb * GIGABITS_PER_MB * (2 / bandwidth_gbps + 1 / self.reduce_gbps)
 
 

@@ -96,8 +96,10 @@ class Log(Utility):
         return self.scale * np.log1p(_array(work))
 
     def gain(self, start: float, end: ArrayLike) -> Floats:
-        """μ(end) − μ(start) as log1p((end − start)/(1 + start))."""
-        return self.scale * np.log1p((_array(end) - start) / (1 + start))
+        """μ(end) − μ(start) as log1p of the smaller step, seen from the end that is nearer to 0."""
+        ends = _array(end)
+        step = np.abs(ends - start) / (1 + np.minimum(ends, start))
+        return np.asarray(self.scale * np.sign(ends - start) * np.log1p(step))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +156,9 @@ class Sigmoid(Utility):
         a = self._exponent(start)
         b = self._exponent(end)
         with np.errstate(over="ignore", under="ignore"):
-            forward = _logistic(b) * _logistic(-a) * -np.expm1(np.minimum(a - b, 0))
-            backward = _logistic(a) * _logistic(-b) * -np.expm1(np.minimum(b - a, 0))
+            step = self.sensitivity * (_array(end) - start)
+            forward = _logistic(b) * _logistic(-a) * -np.expm1(np.minimum(-step, 0))
+            backward = _logistic(a) * _logistic(-b) * -np.expm1(np.minimum(step, 0))
         return self.priority * (forward - backward)
 
     @property
@@ -247,7 +250,9 @@ class Table(Utility):
     @property
     def greatest_curvature(self) -> float:
         """Infinite where a slope rises, the flat ends included."""
-        return math.inf if np.any(np.diff(self._slopes()) > 0) else 0.0
+        slopes = self._slopes()
+        # Points on one straight line differ in slope by rounding.
+        return math.inf if np.any(np.diff(slopes) > 1e-9 * np.abs(slopes).max()) else 0.0
 
     @property
     def least_slope(self) -> float:

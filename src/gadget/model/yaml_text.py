@@ -21,6 +21,8 @@ KeyPath = tuple[str | int, ...]
 
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+# JSON writes what is beyond 16 bits as two escapes, which libyaml does not join.
+_SURROGATES = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -43,6 +45,8 @@ class YamlError(Exception):
 
 def parse_yaml(text: str, lines: dict[KeyPath, int] | None = None) -> Any:
     """The document's value; `lines`, if given, is filled with the line of every key and item."""
+    if "\\u" in text:
+        text = _SURROGATES.sub(_join_surrogates, text)
     try:
         return _Builder(lines).build(yaml.parse(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
@@ -80,6 +84,8 @@ class _Open:
     path: KeyPath
     anchor: str | None
     key: str | None = None
+    merges: bool = False
+    """The key is a plain `<<`: its value is merged."""
     merged: list[dict[str, Any]] = field(default_factory=list)
     size: int = 1
 
@@ -98,7 +104,7 @@ class _Open:
         if isinstance(self.held, list):
             self.held.append(value)
             return
-        if self.key == "<<":
+        if self.merges:
             sources = value if isinstance(value, list) else [value]
             if not all(isinstance(source, dict) for source in sources):
                 raise YamlError("'<<' merges mappings only", line)
@@ -133,7 +139,7 @@ class _Builder:
             line = event.start_mark.line + 1
             match event:
                 case yaml.ScalarEvent() if self._stack and self._stack[-1].wants_key:
-                    self._take_key(event.value, line)
+                    self._take_key(event, line)
                 case yaml.ScalarEvent():
                     self._take(_scalar(event, line), 1, event.anchor, line)
                 case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
@@ -162,11 +168,14 @@ class _Builder:
         path = self._stack[-1].place if self._stack else ()
         self._stack.append(_Open({} if isinstance(event, yaml.MappingStartEvent) else [], path, event.anchor))
 
-    def _take_key(self, key: str, line: int) -> None:
-        top = self._stack[-1]
+    def _take_key(self, event: Any, line: int) -> None:
+        top, key = self._stack[-1], event.value
         if key in top.held:
             raise YamlError(f"the key {key!r} is given twice", line)
         top.key = key
+        top.merges = key == "<<" and event.implicit[0]
+        if event.anchor:
+            self._anchors[event.anchor] = (key, 1)
         if self._lines is not None:
             self._lines[top.place] = line
 
@@ -190,10 +199,15 @@ class _Builder:
             raise YamlError("a key is no plain text", line)
 
 
+def _join_surrogates(found: re.Match[str]) -> str:
+    pair = bytes.fromhex(found[2] + found[3]).decode("utf-16-be")
+    return found[1] + pair
+
+
 def _scalar(event: Any, line: int) -> Any:
     text: str = event.value
     plain, quoted = event.implicit
-    if not plain:
+    if not plain or event.tag == "!":
         if quoted or event.tag in ("!", "tag:yaml.org,2002:str"):
             return text
         raise YamlError(f"the tag {event.tag} means nothing here; leave it out", line)

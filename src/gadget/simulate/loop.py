@@ -19,9 +19,10 @@ from gadget.engine.events import (
 )
 from gadget.engine.state import State, begin
 from gadget.errors import BrokenConstraint
+from gadget.model.claims import find_false_claims
 from gadget.model.decision import Decision
 from gadget.model.job import Job
-from gadget.model.referee import Violation, find_false_claims, find_violations
+from gadget.model.referee import Violation, find_violations
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.policies.policy import Policy
 

@@ -16,7 +16,7 @@ from gadget import (
     read_scenario,
     read_snapshot,
 )
-from gadget.model.codec import format_json, parse_decision
+from gadget.model.codec import format_json, parse_decision, read
 from tests.samples import DECISION_JSON, SCENARIO_YAML, SNAPSHOT_JSON
 from tests.unit.model.complaints import READERS, complaint
 
@@ -93,16 +93,44 @@ def test_content_tells_what_the_name_does_not(tmp_path, name):
     assert read_scenario(path) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        (SCENARIO_YAML, "a.yaml", read_scenario),
+        (SNAPSHOT_JSON, "a.json", read_snapshot),
+        (DECISION_JSON, "a", read_decision),
+    ],
+)
+def test_a_file_of_any_kind(tmp_path, text, name, expected):
+    path = tmp_path / name
+    path.write_text(text)
+    assert read(path) == expected(path)
+
+
+def test_a_file_of_no_kind(tmp_path):
+    path = tmp_path / "bad.json"
+    for content, said in (
+        ("", "is empty. Give a scenario, snapshot or decision as JSON or YAML."),
+        ("{", "is not JSON: EOF while parsing an object at line 1 column 1. Give a scenario, snapshot or"),
+        ("[]", "the document is []. It should be: mapping of keys to values."),
+        ("{}", "version is missing. Add it."),
+    ):
+        path.write_text(content)
+        with pytest.raises(BadFile) as caught:
+            read(path)
+        assert str(caught.value).startswith(f"{path}: {said}")
+
+
 def test_a_byte_order_mark_is_passed_over(tmp_path):
-    for name, text, read in (
+    for name, text, read_one in (
         ("a.json", SNAPSHOT_JSON, read_snapshot),
         ("a.yaml", SCENARIO_YAML, read_scenario),
     ):
         path = tmp_path / name
         path.write_bytes(text.encode())
-        expected = read(path)
+        expected = read_one(path)
         path.write_bytes(text.encode("utf-8-sig"))
-        assert read(path) == expected
+        assert read_one(path) == expected
 
 
 # ---- files that are no document at all

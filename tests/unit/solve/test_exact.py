@@ -1,5 +1,6 @@
 """The proven optimum: who solves it, what is proved when time runs out, and numbers of any size."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -28,7 +29,7 @@ from gadget.policies.policy import ask
 from gadget.policies.search import worth
 from gadget.solve import exact
 from gadget.solve.exact import Solver, solve_exactly, solve_integers
-from gadget.solve.lp import solve
+from gadget.solve.lp import LinearProgram, Outcome, Solution, solve
 from gadget.solve.packing import build_packing_program
 from gadget.solve.slot import build_slot_problem
 from gadget.workloads.paper import UtilityFamily, build_paper_jobs
@@ -111,6 +112,19 @@ def test_without_time_nothing_is_called_proved_and_no_job_hopes_for_more_than_al
     assert worth(problem, answer.rings) <= answer.bound
     # All four at their largest size.
     assert answer.bound <= (1 + 2 + 3 + 4) * 3**0.5 + 1e-9
+
+
+def test_what_is_found_when_time_runs_out_is_given_but_not_called_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run_out(program: LinearProgram, **_: object) -> Solution:
+        return replace(solve(program), outcome=Outcome.TIME_LIMIT, bound=2.5)
+
+    monkeypatch.setattr(exact, "solve_integers", run_out)
+    for tree in (True, False):
+        answer = solve_exactly(problem_of(line(1, 1), job("a", 2), job("b", 2)), tree=tree)
+        assert sum(ring.size for ring in answer.rings) == 2
+        assert (answer.is_proved, answer.bound) == (False, 2.5)
 
 
 def test_without_time_the_best_size_is_taken_and_not_the_largest() -> None:
@@ -209,6 +223,15 @@ def test_a_hair_too_much_is_too_much(solver: Solver, tree: bool) -> None:
     joined = Cluster(seats, (), (Link(("x", "y"), 1),))
     both = [job(name, (2, 2), gbps=0.5000004, needs={name: 1}) for name in "ab"]
     assert solve_feasibly(slot(joined, *both), solver, tree=tree) == 2
+
+
+@every_way
+def test_small_demands_count_beside_large_ones(solver: Solver, tree: bool) -> None:
+    # A fills the server; fifty workers of B are 5e-9 of it too much. HiGHS drops entries below 1e-9, and
+    # with them all that B takes.
+    small = job("b", (50, 50), needs={"gpu": 1})
+    snapshot = slot(alone(gpu=1e10), job("a", 1, Linear(1000), needs={"gpu": 1e10}), small)
+    assert solve_feasibly(snapshot, solver, tree=tree) == 1000
 
 
 @every_way

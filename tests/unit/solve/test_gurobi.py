@@ -58,6 +58,16 @@ def test_out_of_time_is_an_outcome_and_its_bound_holds() -> None:
     assert found.objective <= best <= found.bound
 
 
+def test_without_a_gap_the_optimum_is_proved_to_the_last_digit() -> None:
+    # Gains that are no whole numbers leave many solutions within Gurobi's own gap of 1e-4.
+    rng = np.random.default_rng(3)
+    weights = rng.uniform(1, 2, (3, 40))
+    program = program_of(weights[0] + rng.uniform(0, 0.02, 40), weights, [9, 9.5, 10], most=1, whole=True)
+    found = ask(program)
+    assert found.bound == pytest.approx(found.objective, rel=1e-9)
+    assert found.objective == pytest.approx(solve(program).objective, rel=1e-9)
+
+
 def test_a_gap_ends_early_with_what_is_proved() -> None:
     best = solve(hard_program()).objective
     found = ask(hard_program(), gap=0.2)
