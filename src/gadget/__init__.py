@@ -1,5 +1,6 @@
 """GADGET: online scheduling of elastic ring-all-reduce training jobs on GPU clusters."""
 
+from gadget.engine.events import JobLeft, ServerFailed, ServerReturned
 from gadget.errors import BadFile, BadInput, BadOption, GadgetError, InvalidValue
 from gadget.model.builders import (
     build_fat_tree,
@@ -48,6 +49,7 @@ __all__ = [
     "GadgetError",
     "InvalidValue",
     "Job",
+    "JobLeft",
     "Linear",
     "Link",
     "Log",
@@ -58,6 +60,8 @@ __all__ = [
     "Ring",
     "Scenario",
     "Server",
+    "ServerFailed",
+    "ServerReturned",
     "Sigmoid",
     "SimulationResult",
     "Snapshot",

@@ -52,6 +52,13 @@ def show_decision(console: Console, decision: Decision, *, most_rows: int = 60) 
         console.print()
         console.print(waiting)
         _show_rest(console, len(decision.waiting) - most_rows)
+    surrogate = decision.surrogate
+    if surrogate is not None:
+        limit = "no bound" if surrogate.upper_bound is None else f"bound {surrogate.upper_bound:.6g}"
+        console.print()
+        console.print(
+            f"on the concave majorants of the utilities: objective {surrogate.objective:.6g}, {limit}"
+        )
     bound = "no bound" if decision.upper_bound is None else f"bound {decision.upper_bound:.6g}"
     console.print()
     console.print(

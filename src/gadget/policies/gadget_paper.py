@@ -59,7 +59,8 @@ class GadgetPaper:
             last = tuple(mapping.ring(chosen) for mapping in draws[-1].mappings)
             return build_decision("gadget-paper", snapshot, whole, last, bound=None, explain=False)
         rings = _best_repaired(problem, draws, refill=self.refill)
-        if self.refill:
+        if self.refill and self.majorant:
+            # By literal gains a job far from its target gains nothing and is rightly passed over.
             rings = fill_idle(whole, rings)
         return build_decision("gadget-paper", snapshot, whole, rings, bound=find_packing_bound(problem))
 
@@ -71,9 +72,9 @@ def embed(
     # Line 3: ring sizes from the LP relaxation, among those up to ⌈q_i⌉.
     sized = keep_sizes_up_to(problem, find_size_limits(problem))
     chosen = select_sizes(sized, _relax(sized, written_out))
-    # Line 4: the augmented LP with the sizes fixed. Lines 5–7: its mappings.
+    # Line 4: the augmented LP with the sizes fixed. Lines 5 and 6: its mappings.
     value, mappings = _find_mappings(chosen, written_out)
-    # Lines 8–11: round until good enough.
+    # Lines 7 to 9: round until good enough.
     targets = find_targets(chosen, value)
     return chosen, list(draw_rounds(chosen, mappings, targets, rng, rounds=rounds))
 

@@ -1,5 +1,6 @@
 """The proven optimum of every slot: slow where it is hard, and the yardstick of all others."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,8 +33,8 @@ class Optimal:
     """Decide on the least concave majorant of a utility that is not concave; else on its literal gain."""
 
     def __post_init__(self) -> None:
-        if (self.time_limit is not None and self.time_limit < 0) or self.gap < 0:
-            raise BadOption("optimal: time_limit and gap are 0 or more.")
+        if not (self.time_limit is None or 0 <= self.time_limit < math.inf) or not 0 <= self.gap < math.inf:
+            raise BadOption("optimal: time_limit and gap are 0 or more, and finite. Give such numbers.")
 
     def decide(self, snapshot: Snapshot, _: np.random.Generator) -> Decision:
         """Solve the slot."""

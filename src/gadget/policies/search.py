@@ -31,7 +31,9 @@ def build_decision(
     if bound is not None:
         bound = max(bound, decided)  # the solver's rounding
     surrogate = Surrogate(decided, bound) if problem.is_surrogate else None
-    proved = Status.OPTIMAL if is_proved else Status.CERTIFIED
+    # Best by the surrogate is not best by the true utility, unless that reaches the bound too.
+    is_best = is_proved and bound is not None and objective >= bound * (1 - 1e-9)
+    proved = Status.OPTIMAL if is_best else Status.CERTIFIED
     return Decision(
         slot=snapshot.slot,
         policy=name,

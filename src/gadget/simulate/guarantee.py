@@ -17,7 +17,7 @@ class Guarantees:
     gamma: int
     """Γ: the largest ring that any job can have on the empty cluster."""
     paper_ratio: float | None
-    """1/(3Γ+1) of Thm 10; None where no ring is possible at all."""
+    """1/(3Γ+1) of Thm 10; None where no ring is possible at all, or where there is an obstacle."""
     obstacle: str | None
     """Why Thm 6 promises nothing here; None if it does."""
     upper_bound: float | None
@@ -28,10 +28,11 @@ def find_guarantees(scenario: Scenario, *, with_bound: bool = True) -> Guarantee
     """All that follows from the scenario alone; jobs that arrive after its end do not count."""
     arriving = replace(scenario, jobs=tuple(job for job in scenario.jobs if job.arrival < scenario.slots))
     gamma = find_gamma(arriving)
+    obstacle = find_obstacle(arriving)
     return Guarantees(
         gamma,
-        paper_ratio(gamma) if gamma else None,
-        find_obstacle(arriving),
+        paper_ratio(gamma) if gamma and obstacle is None else None,
+        obstacle,
         clairvoyant_bound(arriving) if with_bound else None,
     )
 

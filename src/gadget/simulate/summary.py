@@ -37,7 +37,7 @@ class RunSummary:
     certified_ratio: float | None
     """α/(α+1) with the least α_t of the run, where the certificate holds."""
     measured_ratio: float | None
-    """Total utility over the upper bound, of a complete run."""
+    """Total utility over the upper bound, of a complete run that broke no constraint."""
     jobs: int
     jobs_finished: int
     mean_completion_slots: float | None
@@ -66,7 +66,8 @@ class PolicySummary:
 def summarise_run(run: "RunResult", guarantees: Guarantees) -> RunSummary:
     """The numbers of one run."""
     bound = guarantees.upper_bound
-    whole = run.complete and bound is not None and bound > 0
+    broken = any(slot.violations for slot in run.slots)
+    whole = run.complete and not broken and bound is not None and bound > 0
     times = [job.finish - job.arrival + 1 for job in run.jobs if job.finish is not None]
     shares = [slot.embedded / slot.active for slot in run.slots if slot.active]
     resources = run.slots[0].utilisation if run.slots else {}

@@ -45,6 +45,8 @@ def largest_ring(network: Network, job: Job) -> int:
     fits = room.fits(job)
     best, seen = int(fits.max(initial=0)), set[int]()
     open_links = room.open_links(job)
+    if network.is_connected and open_links.all():
+        return int(min(fits.sum(), job.max_workers))
     for start in range(network.servers):
         if start not in seen:
             parent = {start: start}

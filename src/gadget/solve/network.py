@@ -17,6 +17,7 @@ class Network:
     """Nodes, servers first, and directed links, by number; links 2k and 2k+1 are the two ways of one."""
 
     nodes: tuple[str, ...]
+    is_connected: bool
     servers: int
     """How many servers there are; they are nodes 0 … servers−1."""
     node_number: dict[str, int]
@@ -76,6 +77,7 @@ def _compile(cluster: Cluster) -> Network:
         around[b].append((a, 2 * number + 1))
     return Network(
         nodes=cluster.nodes,
+        is_connected=cluster.is_connected,
         servers=len(cluster.servers),
         node_number=node_number,
         resource_number=resource_number,

@@ -30,7 +30,7 @@ def repair(problem: SlotProblem, drawn: Sequence[Mapping], *, refill: bool = Tru
         else:
             postponed.append(mapping.job)
     others = [job for job in range(len(problem.jobs)) if job not in wanted]
-    best = {job: int(sizes[-1]) for job in others if len(sizes := _sizes(problem, job))}
+    best = {job: int(sizes[0]) for job in others if len(sizes := _sizes_by_gain(problem, job))}
     queue = postponed + sorted(best, key=lambda job: -_density(problem, job, best[job]))
     for number in queue if refill else ():
         placed = _place_at_most(problem, room, number, wanted.get(number, best.get(number, 0)))
@@ -53,8 +53,9 @@ def fill_idle(problem: SlotProblem, rings: tuple[Ring, ...]) -> tuple[Ring, ...]
             room.take(active.job, held[active.job.name])
     for number in dict.fromkeys(problem.pair_job.tolist()):
         job = problem.jobs[number].job
-        if job.name not in held:
-            placed = place_greedily(room, job, int(_sizes(problem, number)[0]))
+        harmless = _sizes(problem, number)[problem.true_gain[problem.pair_job == number] >= 0]
+        if job.name not in held and len(harmless):
+            placed = place_greedily(room, job, int(harmless[0]))
             if placed is not None:
                 room.take(job, placed)
                 held[job.name] = placed
@@ -63,10 +64,10 @@ def fill_idle(problem: SlotProblem, rings: tuple[Ring, ...]) -> tuple[Ring, ...]
 
 
 def _place_at_most(problem: SlotProblem, room: Room, number: int, most: int) -> Ring | None:
-    """The largest ring up to `most` workers that finds a place."""
+    """The ring of up to `most` workers that gains most among those that find a place."""
     job = problem.jobs[number].job
     free = int(room.fits(job).sum())
-    for size in _sizes(problem, number)[::-1]:
+    for size in _sizes_by_gain(problem, number):
         if size <= min(most, free):
             ring = place_greedily(room, job, int(size))
             if ring is not None:
@@ -76,6 +77,12 @@ def _place_at_most(problem: SlotProblem, room: Room, number: int, most: int) -> 
 
 def _sizes(problem: SlotProblem, job: int) -> NDArray[np.int64]:
     return np.asarray(problem.pair_size[problem.pair_job == job])
+
+
+def _sizes_by_gain(problem: SlotProblem, job: int) -> NDArray[np.int64]:
+    """The job's sizes, greatest gain first, the smaller ring on a tie."""
+    own = problem.pair_job == job
+    return np.asarray(problem.pair_size[own][np.argsort(-problem.pair_gain[own], kind="stable")])
 
 
 def _density(problem: SlotProblem, job: int, size: int) -> float:

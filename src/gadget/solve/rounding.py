@@ -1,4 +1,4 @@
-"""Randomised rounding of weighted mappings (Algorithm 2, lines 8–11)."""
+"""Randomised rounding of weighted mappings (Algorithm 2, lines 7 to 9)."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

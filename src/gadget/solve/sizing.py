@@ -85,9 +85,9 @@ def _concave_gains(problem: SlotProblem, job: int, pieces: int) -> Floats:
     """Gains of 0 … most workers in fractions of a worker, made concave."""
     active = problem.jobs[job]
     workers = np.arange(pieces + 1) / PIECES_PER_WORKER
-    if active.job.utility.concave:
+    if active.job.utility.concave and active.job.timing is None and active.job.min_workers == 1:
         return active.gains(workers, problem.slot_seconds)
-    # A majorant is known at whole sizes; between them it is straight.
+    # Known at the sizes that are listed, straight between them and down to nothing.
     own = problem.pair_job == job
     sizes, gains = (
         np.concatenate([[0], problem.pair_size[own]]),

@@ -127,8 +127,9 @@ _MOST_POINTS = 4096
 def _majorant_gains(snapshot: Snapshot, active: ActiveJob, sizes: Integers) -> Floats:
     """Gains of the sizes on the least concave majorant of μ over what the job can still reach.
 
-    What it can reach: with a rate, every whole number of worker-slots that budget and slots admit; with
-    timing, what each size does in this slot, and whole slots of the ring that does most.
+    What it can reach: with a rate, every whole number of worker-slots that its budget pays for and its
+    largest ring does in the slots left; with timing, what each size does in this slot, and whole slots of
+    the ring that does most.
     """
     utility = active.job.utility
     if utility.concave:
@@ -138,7 +139,7 @@ def _majorant_gains(snapshot: Snapshot, active: ActiveJob, sizes: Integers) -> F
     works = active.job.work_in_slot(sizes, snapshot.slot_seconds)
     if active.job.timing is None:
         pace = float(works[0] / sizes[0])
-        steps = int(min(active.worker_slots_left, active.job.max_workers * slots_left))
+        steps = int(min(active.worker_slots_left, int(sizes[-1]) * slots_left))
     else:
         best = int(np.argmax(works))
         pace = float(works[best])

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,7 +37,8 @@ def save_figure(folder: Path, name: str, series: Sequence[Series]) -> str:
         write_whole(folder / f"{name}.{suffix}", picture.getvalue())
         svg = picture.getvalue()
     text = svg.decode()
-    return text[text.index("<svg") :]
+    # Inside a page the drawing program's metadata, with its addresses, says nothing.
+    return re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
 
 
 def _draw(series: Sequence[Series]) -> Canvas:
