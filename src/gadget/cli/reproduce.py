@@ -55,6 +55,8 @@ def reproduce(
 
     Example:  gadget reproduce --quick -o out/reproduce
     """
+    if resume and force:
+        raise BadOption("--resume keeps what the folder holds, --force throws it away. Give one of them.")
     settings = quick(Settings()) if is_quick else Settings()
     given = {"trials": trials, "slots": slots, "rounds": rounds, "jobs": _read_jobs(jobs)}
     chosen = {key: value for key, value in given.items() if value is not None}
@@ -81,7 +83,7 @@ def reproduce(
     verdicts = table("The paper's claims", "claim", "measured", "verdict")
     for one in find_verdicts(measured):
         verdicts.add_row(
-            Text(one.claim), Text(one.measured), Text("reproduced" if one.holds else f"not: {one.why}")
+            Text(one.claim), Text(one.measured), Text(f"{one.answer}: {one.why}" if one.why else one.answer)
         )
     output().print(verdicts)
     output().print(Text(f"\nreport: {path}"))

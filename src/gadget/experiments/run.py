@@ -4,11 +4,13 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
+from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
-from gadget.errors import BadFile, BadOption
+from gadget.errors import BadFile, BadOption, GadgetError
 from gadget.experiments.points import Figure, Measured, Point, list_points, measure
 from gadget.experiments.scenario import Floats
 from gadget.experiments.settings import Settings
@@ -68,7 +70,9 @@ def read_points(folder: Path) -> list[Measured]:
 
 def _claim(settings: Settings, folder: Path, *, resume: bool, force: bool, arrivals: str) -> None:
     """Make the folder ours: new, to be gone on with, or to be made anew."""
-    mine = json.loads(json.dumps({**asdict(settings), "arrivals": arrivals}))
+    # Points of another release are not ours to go on with.
+    release = version("gadget-scheduler")
+    mine = json.loads(json.dumps({**asdict(settings), "arrivals": arrivals, "release": release}))
     path = folder / SETTINGS_FILE
     if path.is_file() and not force:
         if not resume:
@@ -103,6 +107,11 @@ def _measure_all(
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield future.result()
+        except BrokenProcessPool:
+            raise GadgetError(
+                "a process died in the middle of a point, of lack of memory perhaps. What was measured is "
+                "kept: go on with --resume, with fewer --processes."
+            ) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in list((pool._processes or {}).values()):

@@ -38,6 +38,8 @@ class Settings:
         numbers = (self.slots, self.servers, self.trials, self.ratio_slots, self.rounds, self.capacity_jobs)
         if min(numbers) < 1 or min((*self.jobs, *self.ratio_jobs), default=0) < 1:
             raise BadOption("reproduce: slots, servers, trials and numbers of jobs are 1 or more.")
+        if len(set(self.jobs)) < len(self.jobs) or len(set(self.ratio_jobs)) < len(self.ratio_jobs):
+            raise BadOption("reproduce: a number of jobs is given twice. Name each once.")
         if min((*self.node_units, *self.link_units), default=0) <= 0:
             raise BadOption("reproduce: capacities are above 0.")
 

@@ -36,7 +36,10 @@ def build_policy(text: str, **common: Any) -> Policy:
     kind = POLICIES[name]
     known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # every policy is one
     shared = {key: value for key, value in common.items() if value is not None and key in known}
-    own = dict(_read_option(name, kind, option) for option in options.split(",") if option)
+    given = [_read_option(name, kind, option) for option in options.split(",") if option]
+    own = dict(given)
+    if len(own) < len(given):
+        raise BadOption(f"{text}: an option is given twice. Keep one.")
     return kind(**{**shared, **own})
 
 
@@ -72,4 +75,10 @@ def _read_option(policy: str, kind: type[Policy], text: str) -> tuple[str, Any]:
                 return key, wanted(value)
             except ValueError:
                 continue
-    raise BadOption(f"{policy}: option {key} cannot be {value!r}. Give a value of type {types[key]}.")
+    raise BadOption(f"{policy}: option {key} cannot be {value!r}. Give {_describe(types[key])}.")
+
+
+def _describe(kind: Any) -> str:
+    words = {bool: "true or false", int: "a whole number", float: "a number"}
+    kinds = [words[one] for one in (kind, *getattr(kind, "__args__", ())) if one in words]
+    return " or ".join(kinds) or "another value"

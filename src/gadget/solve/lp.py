@@ -130,6 +130,8 @@ def solve(
         highs.setOptionValue("time_limit", max(time_limit, 0.0))
     for kind in ("primal", "mip"):
         highs.setOptionValue(f"{kind}_feasibility_tolerance", FEASIBILITY)
+    # Demands of one resource may lie far apart; HiGHS drops what is below 1e-9 unless told otherwise.
+    highs.setOptionValue("small_matrix_value", 1e-12)
     scaled = scale(program)
     highs.passModel(_to_highs(scaled.program))
     highs.run()
