@@ -14,6 +14,8 @@ STANDARD_STREAM = Path("-")
 def read_bytes(path: Path) -> bytes:
     """The bytes of a file, or of standard input for `-`."""
     if path == STANDARD_STREAM:
+        if sys.stdin is None:
+            raise BadFile("-: standard input is closed. Name a file.")
         return sys.stdin.buffer.read()
     try:
         return path.read_bytes()

@@ -8,9 +8,10 @@ import typer
 from rich.text import Text
 
 from gadget.cli.console import output, remarks, show_decision
+from gadget.cli.reading import SlotOption, read_shown
 from gadget.errors import BadOption
 from gadget.files import write_whole
-from gadget.model.codec import format_json, read_scenario, read_snapshot, write
+from gadget.model.codec import format_json, read_scenario, write
 from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.policy import ask
@@ -46,10 +47,7 @@ def solve(
         typer.Option(help="Who solves integer programs; auto: Gurobi where it may, HiGHS otherwise."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the decision as JSON.")] = False,
-    slot: Annotated[
-        int | None,
-        typer.Option(min=0, help="Take a scenario instead, as it is in this slot with nothing served."),
-    ] = None,
+    slot: SlotOption = None,
     save: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the decision to this file as well.")
     ] = None,
@@ -59,16 +57,10 @@ def solve(
 
     Example:  gadget solve snapshot.json --policy fifo --json > decision.json
     """
+    if save is not None and save == picture:
+        raise BadOption(f"{save}: is named for the decision and for the picture. Name two files.")
     decider = build_policy(policy, time_limit=time_limit, gap=gap, solver=solver)
-    if slot is None:
-        shown = read_snapshot(snapshot)
-    else:
-        scenario = read_scenario(snapshot)
-        if slot >= scenario.slots:
-            raise BadOption(
-                f"--slot {slot}: {snapshot} has slots 0 … {scenario.slots - 1}. Choose one of them."
-            )
-        shown = scenario.snapshot(slot)
+    shown = read_shown(snapshot, slot)
     decision = ask(decider, shown, seed)
     if save is not None:
         write(save, decision)

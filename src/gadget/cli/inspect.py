@@ -9,8 +9,9 @@ import typer
 from rich.text import Text
 
 from gadget.cli.console import output, remarks
+from gadget.cli.reading import SlotOption, read_shown
 from gadget.model.claims import find_false_claims
-from gadget.model.codec import read_decision, read_scenario, read_snapshot
+from gadget.model.codec import read_decision, read_scenario
 from gadget.model.documents import build_schema
 from gadget.model.referee import find_violations
 
@@ -37,21 +38,23 @@ def show(
     from gadget.report.summary import summarise  # noqa: PLC0415
 
     found = read_scenario(scenario)
-    output().print(summarise(found).render())
     if picture is not None:
         draw_cluster(found.cluster, picture, title=scenario.name)
+    output().print(summarise(found).render())
+    if picture is not None:
         remarks().print(Text(f"picture: {picture}"))
 
 
 def check(
     snapshot: Annotated[Path, typer.Argument(help="The snapshot that was decided on.")],
     decision: Annotated[Path, typer.Argument(help="The decision to judge; - is standard input.")],
+    slot: SlotOption = None,
 ) -> None:
     """Let the referee judge a decision: print every violated constraint, and exit with 1 if there is one.
 
     Example:  gadget check snapshot.json decision.json
     """
-    shown, judged = read_snapshot(snapshot), read_decision(decision)
+    shown, judged = read_shown(snapshot, slot), read_decision(decision)
     violations = find_violations(shown, judged.allocation) + find_false_claims(shown, judged)
     console = output()
     for violation in violations:
@@ -59,7 +62,9 @@ def check(
     if violations:
         raise typer.Exit(1)
     objective = shown.objective(judged.allocation)
-    console.print(f"feasible: {len(judged.allocation.rings)} rings, objective {objective:.6g}")
+    bound = judged.upper_bound
+    claimed = "" if bound is None else f"; a bound of {bound:.6g} is claimed, not verified"
+    console.print(f"feasible: {len(judged.allocation.rings)} rings, objective {objective:.6g}{claimed}")
 
 
 def schema(

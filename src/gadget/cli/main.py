@@ -1,9 +1,10 @@
 """The `gadget` command."""
 
+import os
 import signal
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 from rich.text import Text
@@ -49,8 +50,28 @@ def main() -> None:
     # As an exception, so that whatever is half done is cleaned up on the way out.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda caught, _: sys.exit(128 + caught))
+    # A stream that the caller closed is None; what goes there is not wanted.
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, _nowhere())
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except GadgetError as error:
         remarks().print(Text(f"error: {error}"), soft_wrap=True)
         sys.exit(2)
+    except BrokenPipeError:  # whoever read has seen enough
+        sys.stdout = _nowhere()
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        sys.stdout = _nowhere()
+        remarks().print(Text(f"error: standard output cannot be written ({error.strerror}). Give it room."))
+        sys.exit(2)
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w")  # noqa: PTH123 - it stays open to the end

@@ -1,10 +1,13 @@
 """All points in parallel over the cores, kept on disk as they come, so that a run can be resumed."""
 
+import ctypes
 import json
 import os
+import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -17,6 +20,8 @@ from gadget.experiments.settings import Settings
 from gadget.files import write_whole
 from gadget.workloads.arrivals import find_google_trace, read_google_submissions
 from gadget.workloads.paper import BudgetUnit
+
+_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 SETTINGS_FILE = "settings.json"
 POINTS_FILE = "points.jsonl"
@@ -98,7 +103,9 @@ def _measure_all(
     settings: Settings, points: Iterable[Point], submissions: Floats | None, processes: int
 ) -> Iterable[Measured]:
     # Fresh processes: a fork would take over the threads of libraries loaded here.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        processes, mp_context=get_context("spawn"), initializer=_end_with, initargs=(os.getpid(),)
+    ) as pool:
         waiting: set[Future[Measured]] = {
             pool.submit(measure, settings, point, submissions) for point in points
         }
@@ -116,6 +123,14 @@ def _measure_all(
             pool.shutdown(wait=False, cancel_futures=True)
             for process in list((pool._processes or {}).values()):
                 process.terminate()
+
+
+def _end_with(parent: int) -> None:
+    """Have this process ended when its parent dies, however it dies (Linux only)."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before we asked
+        os._exit(1)
 
 
 def _to_line(one: Measured) -> dict[str, object]:

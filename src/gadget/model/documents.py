@@ -23,7 +23,13 @@ Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
 Workers = Annotated[int, Meta(ge=1, le=MOST_WORKERS)]
 Slot = Annotated[int, Meta(ge=0, le=MOST_SLOTS)]
 Slots = Annotated[int, Meta(ge=1, le=MOST_SLOTS)]
-Amounts = Annotated[dict[str, Finite], Meta(description="amount by resource name, each 0 or more")]
+Amounts = Annotated[
+    dict[str, Finite],
+    Meta(
+        description="amount by resource name, each 0 or more",
+        extra_json_schema={"additionalProperties": {"type": "number", "minimum": 0, "maximum": LARGEST}},
+    ),
+]
 Point = Annotated[tuple[AtLeastZero, Number], Meta(description="[work, value]")]
 
 

@@ -57,7 +57,7 @@ class GadgetPaper:
         chosen, draws = embed(problem, rng, rounds=self.rounds, written_out=self.written_out)
         if self.literal:
             last = tuple(mapping.ring(chosen) for mapping in draws[-1].mappings)
-            return build_decision("gadget-paper", snapshot, whole, last, bound=None, explain=False)
+            return build_decision("gadget-paper", snapshot, whole, last, bound=None)
         rings = _best_repaired(problem, draws, refill=self.refill)
         if self.refill and self.majorant:
             # By literal gains a job far from its target gains nothing and is rightly passed over.

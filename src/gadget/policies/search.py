@@ -18,7 +18,6 @@ def build_decision(
     *,
     bound: float | None,
     is_proved: bool = False,
-    explain: bool = True,
 ) -> Decision:
     """A decision with its objective, bound, status, and a reason for every job that waits.
 
@@ -38,7 +37,7 @@ def build_decision(
         slot=snapshot.slot,
         policy=name,
         allocation=allocation,
-        waiting=explain_waiting(snapshot, problem, allocation) if explain else (),
+        waiting=explain_waiting(snapshot, problem, allocation),
         objective=objective,
         upper_bound=bound,
         status=Status.HEURISTIC if bound is None else proved,
