@@ -13,7 +13,7 @@ class Settings:
     slots: int = 200
     servers: int = 50
     trials: int = 5
-    jobs: tuple[int, ...] = (50, 100, 150, 200, 250, 300)
+    jobs: tuple[int, ...] = (50, 100, 200, 300, 450, 600)
     """Fig. utility: numbers of jobs."""
     capacity_jobs: int = 200
     """Jobs in the two figures on capacities and in that on the ratio."""
@@ -49,8 +49,8 @@ def quick(settings: Settings) -> Settings:
     return replace(
         settings,
         slots=40,
-        trials=2,
-        jobs=(40, 80, 120),
+        trials=3,
+        jobs=(40, 120, 200),
         capacity_jobs=120,
         node_units=(1, 2, 4),
         link_units=(0.05, 1, 4),
