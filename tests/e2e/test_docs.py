@@ -80,3 +80,21 @@ def test_the_matcher_can_say_no() -> None:
     assert matches("a ... c", "a b c")
     assert not matches("a ... d", "a b c")
     assert not matches("", "something")
+
+
+def test_the_picture_of_the_readme_is_what_its_commands_draw(tmp_path: Path) -> None:
+    found = re.findall(
+        r"^\$ (gadget generate .*|gadget solve .*)$", (ROOT / "README.md").read_text(), re.MULTILINE
+    )
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    subprocess.run(
+        ["bash", "-ec", "\n".join(found)], cwd=tmp_path, env=environment, check=True, capture_output=True
+    )
+    shown = (ROOT / "docs/images/rings.svg").read_text()
+
+    # Digits of coordinates may differ in the last place between machines; texts and colours may not.
+    def words(text: str) -> list[str]:
+        return re.findall(r"<text[^>]*>([^<]*)<", text)
+
+    assert words((tmp_path / "rings.svg").read_text()) == words(shown)
+    assert "22 rings" in " ".join(words(shown))
