@@ -7,6 +7,7 @@ GadgetError              anything this package raises on purpose
 │   └── BadOption        options that do not go together or name nothing known
 ├── ImpossibleEvent      an event that cannot follow the state it meets
 ├── BrokenConstraint     a policy or the engine broke what must always hold: a fault in it, not in the input
+├── SolverFailed         a solver gave up on a program that it should solve
 └── MissingPackage       an optional package is not installed (also an ImportError)
 """
 
@@ -68,3 +69,7 @@ class BrokenConstraint(GadgetError):
 
 class MissingPackage(GadgetError, ImportError):
     """An optional package is needed and not installed."""
+
+
+class SolverFailed(GadgetError):
+    """A solver gave up on a program that it should solve."""

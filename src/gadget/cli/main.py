@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gadget.cli import decide, generate, inspect, reproduce, simulate
 from gadget.cli.console import remarks
-from gadget.errors import GadgetError
+from gadget.errors import BadInput, GadgetError
 
 app = typer.Typer(
     name="gadget",
@@ -61,7 +61,7 @@ def main() -> None:
             sys.stdout.flush()
     except GadgetError as error:
         remarks().print(Text(f"error: {error}"), soft_wrap=True)
-        sys.exit(2)
+        sys.exit(2 if isinstance(error, BadInput) else 1)
     except BrokenPipeError:  # whoever read has seen enough
         sys.stdout = _nowhere()
         sys.exit(1)

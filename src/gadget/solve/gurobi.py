@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gadget.solve.lp import FEASIBILITY, LinearProgram, Outcome, Solution, SolverFailed, scale
+from gadget.errors import SolverFailed
+from gadget.solve.lp import FEASIBILITY, LinearProgram, Outcome, Solution, scale
 
 # Errors that say "not with this licence": no licence, expired, too large for it.
 _REFUSALS = frozenset((10009, 10010, 10026, 10030))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from gadget.errors import GadgetError
+from gadget.errors import SolverFailed
 
 Floats = NDArray[np.float64]
 
@@ -96,10 +96,6 @@ class Solution:
     values: Floats | None
     row_prices: Floats | None
     """Duals of the rows, ≥ 0 for rows with an upper limit; only for linear programs."""
-
-
-class SolverFailed(GadgetError):
-    """HiGHS gave up on a program that it should solve."""
 
 
 _OUTCOMES = {

@@ -25,7 +25,7 @@ def find_size_limits(problem: SlotProblem) -> Floats:
     Not an upper bound on the best whole ring, as the paper has it (problem.md §2 has a counter-example);
     used by the paper's own algorithm only.
     """
-    program, count = _build_relaxed_program(problem)
+    program, count = build_relaxed_program(problem)
     values = solve(program).values
     assert values is not None  # giving nobody anything is feasible
     return np.asarray(values[count].sum(axis=1))
@@ -52,7 +52,7 @@ def select_sizes(problem: SlotProblem, chosen: Floats) -> SlotProblem:
     return problem.keep_pairs(keep)
 
 
-def _build_relaxed_program(problem: SlotProblem) -> tuple[LinearProgram, Integers]:
+def build_relaxed_program(problem: SlotProblem) -> tuple[LinearProgram, Integers]:
     """The relaxed slot problem with each gain as straight pieces, made concave.
 
     Variables: the pieces of each job, then y_{i,u}. Also gives the numbers of y.

@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 
+from gadget.errors import SolverFailed
 from gadget.solve.gurobi import is_installed, solve_with_gurobi
-from gadget.solve.lp import LinearProgram, Outcome, Solution, SolverFailed, solve
+from gadget.solve.lp import LinearProgram, Outcome, Solution, solve
 from tests.unit.solve.small import hard_program, program_of
 
 
