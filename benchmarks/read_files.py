@@ -45,7 +45,7 @@ def main() -> int:
             pairs = [
                 (seconds(lambda p=path: load(p)), seconds(lambda p=path: read_scenario(p)))
                 for _ in range(ROUNDS)
-            ]  # type: ignore[misc]
+            ]
             theirs, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
             ratio = statistics.median(our / their for their, our in pairs)
             worst = max(worst, ratio)

@@ -32,6 +32,7 @@ from gadget import (
     build_torus,
     find_false_claims,
     find_violations,
+    read_decision,
     read_scenario,
     read_snapshot,
     write,
@@ -159,10 +160,9 @@ def test_torus() -> None:
 
 
 def test_np_float(tmp_path: Path) -> None:
-    write(
-        tmp_path / "a.yaml",
-        Scenario(Cluster((Server("s", Resources({"g": np.float64(0.5)})),), (), ()), (), 1),
-    )
+    scenario = Scenario(Cluster((Server("s", Resources({"g": np.float64(0.5)})),), (), ()), (), 1)
+    write(tmp_path / "a.yaml", scenario)
+    assert read_scenario(tmp_path / "a.yaml") == scenario
 
 
 def test_np_objective(tmp_path: Path) -> None:
@@ -176,6 +176,7 @@ def test_np_objective(tmp_path: Path) -> None:
         status=Status.HEURISTIC,
     )
     write(tmp_path / "a.yaml", d)
+    assert read_decision(tmp_path / "a.yaml") == d
 
 
 def test_symlink_loop(tmp_path: Path) -> None:
@@ -185,7 +186,9 @@ def test_symlink_loop(tmp_path: Path) -> None:
 
 
 def test_emoji_name(tmp_path: Path) -> None:
-    write_whole(tmp_path / ("😀" * 63), b"")
+    path = tmp_path / ("😀" * 63)
+    write_whole(path, b"x")
+    assert path.read_bytes() == b"x"
 
 
 def test_nul(tmp_path: Path) -> None:
