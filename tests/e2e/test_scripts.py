@@ -1,6 +1,5 @@
 """The scripts as a user calls them, and how commands behave when they are cut off."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -33,12 +32,25 @@ def test_a_reader_that_goes_away_is_no_error_to_speak_of() -> None:
     assert "Traceback" not in ended.stderr
 
 
+def wait_until_caught(pid: int, number: signal.Signals) -> None:
+    """Wait until the process has a handler for the signal: until the command line has begun."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        status = Path(f"/proc/{pid}/status").read_text()
+        caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
+        if int(caught.split()[1], 16) >> (number - 1) & 1:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the command never began")
+
+
 def test_ctrl_c_ends_with_130_and_leaves_the_old_file(tmp_path: Path) -> None:
     target = tmp_path / "scenario.yaml"
     target.write_text("old")
     command = [GADGET, "generate", "paper", "--jobs", "200000", "--slots", "200", "-o", target]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ})
-    time.sleep(2.5)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    wait_until_caught(process.pid, signal.SIGTERM)
+    time.sleep(0.5)  # into the work
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
