@@ -121,7 +121,7 @@ def fat_tree(
 
 @_kind(jobs=40, max_workers=16)
 def leaf_spine(
-    rng: Rng,  # noqa: ARG001
+    rng: Rng,  # noqa: ARG001 - nothing random here
     *,
     leaves: Annotated[int, typer.Option(min=1, help="Leaf switches.")] = 4,
     spines: Annotated[int, typer.Option(min=1, help="Spine switches; one makes it a tree.")] = 2,
@@ -142,7 +142,7 @@ def leaf_spine(
 
 @_kind(jobs=20, max_workers=16)
 def torus(
-    rng: Rng,  # noqa: ARG001
+    rng: Rng,  # noqa: ARG001 - nothing random here
     dims: Annotated[str, typer.Option(help="Lengths of the grid, as in 4x4 or 4x4x2.")] = "4x4",
     gpus: Gpus = 8,
     gbps: Gbps = 100,
@@ -160,7 +160,7 @@ def torus(
 
 @_kind(jobs=4, max_workers=5)
 def ring4(
-    rng: Rng,  # noqa: ARG001
+    rng: Rng,  # noqa: ARG001 - nothing random here
     gpus: Gpus = 2,
     gbps: Gbps = 100,
 ) -> Cluster:

@@ -35,7 +35,7 @@ def show(
     Example:  gadget show scenario.yaml --picture cluster.svg
     """
     from gadget.report.picture import draw_cluster  # noqa: PLC0415 - what draws takes a second to load
-    from gadget.report.summary import summarise  # noqa: PLC0415
+    from gadget.report.summary import summarise  # noqa: PLC0415 - it draws on the above
 
     found = read_scenario(scenario)
     if picture is not None:

@@ -60,7 +60,7 @@ def reproduce(
     settings = quick(Settings()) if is_quick else Settings()
     given = {"trials": trials, "slots": slots, "rounds": rounds, "jobs": _read_jobs(jobs)}
     chosen = {key: value for key, value in given.items() if value is not None}
-    settings = replace(settings, seed=seed, clipped=not unclipped, **chosen)  # type: ignore[arg-type]
+    settings = replace(settings, seed=seed, clipped=not unclipped, **chosen)  # type: ignore[arg-type]  # each under its own name
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
