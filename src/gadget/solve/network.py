@@ -2,6 +2,7 @@
 
 import weakref
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from gadget.model.cluster import Cluster
 from gadget.model.job import Job
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +30,29 @@ class Network:
     """Capacity of each directed link."""
     around: tuple[tuple[tuple[int, int], ...], ...]
     """For each node its neighbours as (node, directed link that leads there)."""
+
+    @cached_property
+    def components(self) -> tuple[list[int], ...]:
+        """Nodes that routes join, each set in order of discovery."""
+        seen = [False] * len(self.nodes)
+        found = []
+        for start in range(len(self.nodes)):
+            if seen[start]:
+                continue
+            seen[start] = True
+            component = [start]
+            for node in component:  # grows while it is read
+                for beside, _ in self.around[node]:
+                    if not seen[beside]:
+                        seen[beside] = True
+                        component.append(beside)
+            found.append(component)
+        return tuple(found)
+
+    @cached_property
+    def is_forest(self) -> bool:
+        """True when there is at most one route between any two nodes."""
+        return len(self.link_gbps) // 2 == len(self.nodes) - len(self.components)
 
     def demand(self, job: Job) -> Floats | None:
         """What a worker takes of each resource, or None if it needs one that no server has."""

@@ -1,0 +1,113 @@
+"""All jobs at given prices: what each would take, what that loads, and the bound it proves.
+
+For any prices ≥ 0 no allocation gains more than capacity · prices + Σ_i max(0, best value of job i): relax the
+capacities with the prices as multipliers, and every job is free to take its best ring.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from gadget.solve.pricing_tree import Booleans, Floats, Integers, find_best_ring, recover_ring, shares_of
+
+
+class Stays(NamedTuple):
+    """Rings that ran in the slot before and may go on: what each loads, job after job."""
+
+    gain: Floats
+    """Gain of going on, for each job; −∞ where nothing may."""
+    start: Integers
+    node: Integers
+    workers: Integers
+    crossings: Integers
+
+
+class Answers(NamedTuple):
+    """What each job takes at the prices."""
+
+    value: Floats
+    size: Integers
+    stays: Booleans
+    """True where the job goes on with the ring it has."""
+    start: Integers
+    node: Integers
+    workers: Integers
+    crossings: Integers
+
+
+@njit(cache=True)
+def answer_all(tree, market, orders, stays, which, scratch, answers):
+    """The best ring of each job in `which`, as entries one after the other; how many entries there are.
+
+    `answers` must have space; the space needed for a job is (most + 1) · (height + 2).
+    """
+    count = 0
+    for place in range(len(which)):
+        job = which[place]
+        answers.start[place] = count
+        floor = 0.0
+        goes_on = False
+        if stays.gain[job] > -np.inf:
+            worth = stays.gain[job] - _cost_of_stay(tree, market, orders, stays, job)
+            if worth >= 0.0:
+                floor, goes_on = worth, True
+        most = orders.most[job]
+        gain = orders.gain[orders.gain_start[job] : orders.gain_start[job] + most + 1]
+        value, size, top = find_best_ring(
+            tree, market, orders.demand[job], orders.gbps[job], most, gain, floor, scratch
+        )
+        answers.value[place] = value
+        if size > 0:
+            goes_on = False
+            entries = recover_ring(tree, most, size, top, scratch)
+            for entry in range(entries):
+                answers.node[count] = scratch.out_node[entry]
+                answers.workers[count] = scratch.out_workers[entry]
+                answers.crossings[count] = scratch.out_crossings[entry]
+                count += 1
+        elif goes_on:
+            for entry in range(stays.start[job], stays.start[job + 1]):
+                answers.node[count] = stays.node[entry]
+                answers.workers[count] = stays.workers[entry]
+                answers.crossings[count] = stays.crossings[entry]
+                size += stays.workers[entry]
+                count += 1
+        answers.size[place] = size
+        answers.stays[place] = goes_on
+    answers.start[len(which)] = count
+    return count
+
+
+@njit(cache=True)
+def _cost_of_stay(tree, market, orders, stays, job):
+    cost = 0.0
+    for entry in range(stays.start[job], stays.start[job + 1]):
+        node = stays.node[entry]
+        if stays.workers[entry] > 0:
+            for r in range(orders.demand.shape[1]):
+                cost += stays.workers[entry] * orders.demand[job, r] * market.unit[node, r]
+        if stays.crossings[entry] > 0:
+            cost += stays.crossings[entry] * toll_of(market, orders.gbps[job], node)
+    return cost
+
+
+@njit(cache=True)
+def toll_of(market, gbps, node):
+    """What one crossing of the link above a node costs, cuts included; whatever is free there."""
+    toll = gbps * market.edge[node]
+    for cut in range(market.cut_start[node], market.cut_start[node + 1]):
+        toll += market.cut_price[cut] * shares_of(gbps, market.cut_width[node], market.cut_shares[cut])
+    return toll
+
+
+@njit(cache=True)
+def add_loads(orders, which, answers, server_load, edge_load):
+    """Add what the answers load on servers and links."""
+    for place in range(len(which)):
+        job = which[place]
+        for entry in range(answers.start[place], answers.start[place + 1]):
+            node = answers.node[entry]
+            for r in range(orders.demand.shape[1]):
+                server_load[node, r] += answers.workers[entry] * orders.demand[job, r]
+            edge_load[node] += answers.crossings[entry] * orders.gbps[job]

@@ -1,0 +1,466 @@
+"""The best ring at given prices on a tree, exactly, for all sizes at once: the kernel of the solver.
+
+A ring costs what its Steiner tree costs (problem.md §3). Let A_v(k) be the least cost of k workers below node v
+when the ring passes through v: a knapsack over the children of v, where every child with workers pays its
+toll, b · (price up + price down). A ring of κ workers costs min_v A_v(κ), or κ · unit price inside one server.
+
+A node may stand for several alike siblings (`copies`), so that a tree of classes is priced as fast as one
+rack. Curves are computed only for nodes that could beat the best ring found so far: a lower bound on the cost
+of any ring that turns at v (cheapest worker, largest server, cheapest toll) rules out most of them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+
+# A promise that is above the best by rounding alone is not worth a look; bounds allow for it.
+HAIR = 1e-10
+
+
+class Tree(NamedTuple):
+    """Nodes numbered so that children come after their parents; node 0 is the root."""
+
+    parent: Integers
+    kid_start: Integers
+    kids: Integers
+    copies: Integers
+    """How many alike siblings the node stands for, itself included."""
+    is_server: Booleans
+
+
+class Market(NamedTuple):
+    """What is for sale, and at what price."""
+
+    free: Floats
+    """Of each resource on each server, (nodes × resources)."""
+    width: Floats
+    """Gbps free on the link to the parent; a job that needs more cannot cross it."""
+    unit: Floats
+    """Price of each resource on each server, (nodes × resources)."""
+    edge: Floats
+    """Price of a Gbps both ways on the link to the parent."""
+    cut_start: Integers
+    """Where the cuts of each node's link begin in the two arrays below."""
+    cut_shares: Integers
+    """u: at most u rings wider than width/(u+1) cross a link, and so on (see `shares_of`)."""
+    cut_price: Floats
+    cut_width: Floats
+    """Width that the shares are counted in: of the whole link, not of what is free."""
+
+
+class Orders(NamedTuple):
+    """Jobs as the kernel sees them."""
+
+    demand: Floats
+    gbps: Floats
+    most: Integers
+    """The largest size of each job."""
+    gain_start: Integers
+    gain: Floats
+    """Gain of sizes 0 … most, job after job; −∞ for sizes that a job may not have."""
+
+
+class Scratch(NamedTuple):
+    """Space to work in, for trees up to a size."""
+
+    unit: Floats
+    toll: Floats
+    fit: Integers
+    reach: Integers
+    cheapest: Floats
+    largest: Integers
+    least_toll: Floats
+    promise: Floats
+    has_curve: Booleans
+    curve: Floats
+    step: Floats
+    choice: Integers
+    stage_kid: Integers
+    stack: Integers
+    bucket_cost: Floats
+    bucket_node: Integers
+    bucket_space: Floats
+    out_node: Integers
+    out_workers: Integers
+    out_crossings: Integers
+
+
+def build_scratch(tree: Tree, largest_size: int) -> Scratch:
+    """Space for pricing rings of up to that many workers on the tree."""
+    nodes, width = len(tree.parent), largest_size + 1
+    inner = np.flatnonzero(np.diff(tree.kid_start))
+    stages = 0
+    for node in inner:
+        kids = tree.kids[tree.kid_start[node] : tree.kid_start[node + 1]]
+        leaf = tree.kid_start[kids] == tree.kid_start[kids + 1]
+        stages = max(stages, int(np.where(leaf, 1, np.minimum(tree.copies[kids], width)).sum()))
+    outputs = (largest_size + 1) * (_height(tree) + 2)
+    return Scratch(
+        unit=np.zeros(nodes),
+        toll=np.zeros(nodes),
+        fit=np.zeros(nodes, np.int64),
+        reach=np.zeros(nodes, np.int64),
+        cheapest=np.zeros(nodes),
+        largest=np.zeros(nodes, np.int64),
+        least_toll=np.zeros(nodes),
+        promise=np.zeros(nodes),
+        has_curve=np.zeros(nodes, np.bool_),
+        curve=np.zeros((nodes if len(inner) else 1, width)),
+        step=np.zeros(width),
+        choice=np.zeros((stages + 1, width), np.int64),
+        stage_kid=np.zeros(stages + 1, np.int64),
+        stack=np.zeros((outputs + 1, 2), np.int64),
+        bucket_cost=np.zeros(width),
+        bucket_node=np.zeros(width, np.int64),
+        bucket_space=np.zeros(width),
+        out_node=np.zeros(outputs, np.int64),
+        out_workers=np.zeros(outputs, np.int64),
+        out_crossings=np.zeros(outputs, np.int64),
+    )
+
+
+def _height(tree: Tree) -> int:
+    depth = np.zeros(len(tree.parent), np.int64)
+    for node in range(1, len(tree.parent)):
+        depth[node] = depth[tree.parent[node]] + 1
+    return int(depth.max(initial=0))
+
+
+@njit(cache=True)
+def shares_of(gbps, width, shares):
+    """How many of the `shares` a ring of this bandwidth takes of a link.
+
+    The least j with gbps ≤ width·(j+1)/(shares+1): rings that fit together take at most `shares` of them,
+    because Σ gbps ≤ width and each is above width·j/(shares+1). A Chvátal–Gomory cut of (19).
+    """
+    if width <= 0.0:
+        return 0
+    return max(0, int(np.ceil(gbps / width * (shares + 1) - 1e-7)) - 1)
+
+
+@njit(cache=True)
+def _look(tree, market, demand, gbps, most, scratch):
+    """Workers that fit, what each costs, and tolls; and for each subtree what bounds its curve."""
+    resources = len(demand)
+    for node in range(len(tree.parent)):
+        scratch.reach[node] = 0
+        scratch.cheapest[node] = np.inf
+        scratch.largest[node] = 0
+        scratch.least_toll[node] = np.inf
+        scratch.has_curve[node] = False
+    for node in range(len(tree.parent) - 1, -1, -1):
+        fit = 0
+        unit = 0.0
+        if tree.is_server[node]:
+            fit = most
+            for r in range(resources):
+                if demand[r] > 0.0:
+                    space = market.free[node, r] / demand[r]
+                    if space < fit:
+                        fit = max(0, int(space))
+                    unit += demand[r] * market.unit[node, r]
+        scratch.fit[node] = fit
+        scratch.unit[node] = unit
+        leaf = tree.kid_start[node] == tree.kid_start[node + 1]
+        if fit > 0:
+            scratch.reach[node] += fit
+            scratch.cheapest[node] = min(scratch.cheapest[node], unit)
+            scratch.largest[node] = max(scratch.largest[node], fit)
+            if not leaf:
+                scratch.least_toll[node] = 0.0  # its own workers pay none
+        if node == 0:
+            scratch.toll[0] = np.inf
+            break
+        toll = np.inf
+        if gbps <= market.width[node]:
+            toll = gbps * market.edge[node]
+            for cut in range(market.cut_start[node], market.cut_start[node + 1]):
+                toll += market.cut_price[cut] * shares_of(gbps, market.cut_width[node], market.cut_shares[cut])
+        scratch.toll[node] = toll
+        if toll < np.inf and scratch.reach[node] > 0:
+            above = tree.parent[node]
+            scratch.reach[above] += scratch.reach[node] * tree.copies[node]
+            scratch.cheapest[above] = min(scratch.cheapest[above], scratch.cheapest[node])
+            scratch.largest[above] = max(scratch.largest[above], scratch.largest[node])
+            own = toll if leaf else scratch.least_toll[node]
+            scratch.least_toll[above] = min(scratch.least_toll[above], own)
+
+
+@njit(cache=True)
+def _find_best_server(tree, market, demand, gain, most, scratch):
+    """The best ring inside one server: value, size, server; the fullest of equally good servers."""
+    for size in range(most + 1):
+        scratch.bucket_cost[size] = np.inf
+        scratch.bucket_node[size] = -1
+        scratch.bucket_space[size] = np.inf
+    for node in range(len(tree.parent)):
+        fit = scratch.fit[node]
+        if fit > 0:
+            unit = scratch.unit[node]
+            if unit <= scratch.bucket_cost[fit]:
+                space = 0.0
+                for r in range(len(demand)):
+                    if demand[r] > 0.0:
+                        space += market.free[node, r] / demand[r]
+                if unit < scratch.bucket_cost[fit] or space < scratch.bucket_space[fit]:
+                    scratch.bucket_cost[fit] = unit
+                    scratch.bucket_node[fit] = node
+                    scratch.bucket_space[fit] = space
+    value, size, server = -np.inf, 0, -1
+    cost, node = np.inf, -1
+    for workers in range(most, 0, -1):
+        # Equal prices: the server with less room to spare, which comes later here.
+        if scratch.bucket_node[workers] >= 0 and scratch.bucket_cost[workers] <= cost:
+            cost, node = scratch.bucket_cost[workers], scratch.bucket_node[workers]
+        if node >= 0 and gain[workers] > -np.inf:
+            found = gain[workers] - workers * cost
+            if found >= value:  # a tie goes to the smaller ring
+                value, size, server = found, workers, node
+    return value, size, server
+
+
+@njit(cache=True)
+def _least_extra(tree, node, scratch):
+    """Of what any ring that turns at this node pays beside its servers' own tolls, twice this is the least."""
+    if scratch.fit[node] > 0:
+        return 0.0
+    extra = np.inf
+    for place in range(tree.kid_start[node], tree.kid_start[node + 1]):
+        kid = tree.kids[place]
+        if scratch.toll[kid] < np.inf and scratch.reach[kid] > 0:
+            if tree.kid_start[kid] == tree.kid_start[kid + 1]:
+                return 0.0
+            extra = min(extra, scratch.toll[kid])
+    return extra
+
+
+@njit(cache=True)
+def _promise(gain, top, cheapest, largest, toll, extra):
+    """No ring of up to `top` workers is worth more: cheapest workers, fewest servers, least tolls."""
+    best = -np.inf
+    if top < 2 or extra == np.inf:
+        return best
+    held = 2 * largest  # what two servers hold, and at least two there are
+    fixed = 2 * toll + 2 * extra
+    for size in range(2, top + 1):
+        if size > held:
+            held += largest
+            fixed += toll
+        best = max(best, gain[size] - size * cheapest - fixed)
+    return best
+
+
+@njit(cache=True)
+def _fold(row, step, top, limit, most):
+    """row ← the best of row and row ⊕ step, in place; how far row reaches now, and whether it fell."""
+    reach = min(most, top + limit)
+    fell = False
+    for size in range(reach, 0, -1):
+        best = row[size]
+        for part in range(1, min(size, limit) + 1):
+            cost = row[size - part] + step[part]
+            if cost < best:
+                best = cost
+                fell = True
+        row[size] = best
+    return reach, fell
+
+
+@njit(cache=True)
+def _leaf_step(unit, toll, fit, copies, most, step):
+    """Costs of 1, 2, … workers on alike servers: fill one after the other."""
+    limit = min(most, fit * copies)
+    for workers in range(1, limit + 1):
+        step[workers] = workers * unit + toll * ((workers + fit - 1) // fit)
+    return limit
+
+
+@njit(cache=True)
+def _compute_curve(tree, node, most, scratch):
+    """A_node(k) for all k, given the curves of its inner children."""
+    row = scratch.curve[node]
+    for size in range(most + 1):
+        row[size] = np.inf
+    row[0] = 0.0
+    top = 0
+    if scratch.fit[node] > 0:
+        top = min(most, scratch.fit[node])
+        for size in range(1, top + 1):
+            row[size] = size * scratch.unit[node]
+    for place in range(tree.kid_start[node], tree.kid_start[node + 1]):
+        kid = tree.kids[place]
+        if scratch.toll[kid] == np.inf or scratch.reach[kid] == 0:
+            continue
+        if tree.kid_start[kid] == tree.kid_start[kid + 1]:
+            limit = _leaf_step(
+                scratch.unit[kid], scratch.toll[kid], scratch.fit[kid], tree.copies[kid], most, scratch.step
+            )
+            top, _ = _fold(row, scratch.step, top, limit, most)
+        else:
+            limit = min(most, scratch.reach[kid])
+            for workers in range(1, limit + 1):
+                scratch.step[workers] = scratch.curve[kid, workers] + scratch.toll[kid]
+            for _ in range(min(tree.copies[kid], most)):
+                top, fell = _fold(row, scratch.step, top, limit, most)
+                if not fell:
+                    break
+    scratch.has_curve[node] = True
+
+
+@njit(cache=True)
+def _need_curve(tree, node, most, scratch):
+    """Compute the curve of a node and of all inner nodes below it that can be entered."""
+    if scratch.has_curve[node]:
+        return
+    # Children come after their parents: walk the numbers down, marking what is needed from above.
+    stack = scratch.stack
+    depth = 0
+    stack[0, 0], stack[0, 1] = node, tree.kid_start[node]
+    while depth >= 0:
+        here, place = stack[depth, 0], stack[depth, 1]
+        descended = False
+        while place < tree.kid_start[here + 1]:
+            kid = tree.kids[place]
+            place += 1
+            inner = tree.kid_start[kid] < tree.kid_start[kid + 1]
+            if inner and not scratch.has_curve[kid] and scratch.toll[kid] < np.inf and scratch.reach[kid] > 0:
+                stack[depth, 1] = place
+                depth += 1
+                stack[depth, 0], stack[depth, 1] = kid, tree.kid_start[kid]
+                descended = True
+                break
+        if not descended:
+            _compute_curve(tree, here, most, scratch)
+            depth -= 1
+
+
+@njit(cache=True)
+def find_best_ring(tree, market, demand, gbps, most, gain, floor, scratch):
+    """The ring of greatest value (gain less cost) that is worth more than `floor`: value, size, where it turns.
+
+    Size 0: there is none. `floor` also is what rules nodes out, so a high one saves time.
+    """
+    _look(tree, market, demand, gbps, most, scratch)
+    value, size, top = _find_best_server(tree, market, demand, gain, most, scratch)
+    if value <= floor:
+        value, size, top = floor, 0, -1
+    # The most promising node first, the deepest among equals, so that it rules out the rest.
+    first, promised = -1, value
+    cheapest, toll, extra, top_size, largest, promise = -1.0, -1.0, -1.0, -1, -1, -np.inf
+    for node in range(len(tree.parent) - 1, -1, -1):
+        if tree.kid_start[node] == tree.kid_start[node + 1]:
+            continue
+        reach, its_extra = min(most, scratch.reach[node]), _least_extra(tree, node, scratch)
+        # Racks at the same prices promise the same.
+        if (
+            scratch.cheapest[node] != cheapest
+            or scratch.least_toll[node] != toll
+            or its_extra != extra
+            or reach != top_size
+            or scratch.largest[node] != largest
+        ):
+            cheapest, toll, largest = scratch.cheapest[node], scratch.least_toll[node], scratch.largest[node]
+            extra, top_size = its_extra, reach
+            promise = _promise(gain, top_size, cheapest, largest, toll, extra)
+        scratch.promise[node] = promise
+        if promise > promised + HAIR * abs(promised):
+            first, promised = node, promise
+    if first < 0:
+        return value, size, top
+    for turn in range(len(tree.parent), -1, -1):
+        node = first if turn == len(tree.parent) else turn
+        if turn == first or tree.kid_start[node] == tree.kid_start[node + 1]:
+            continue
+        if not scratch.promise[node] > value + HAIR * abs(value):
+            continue
+        _need_curve(tree, node, most, scratch)
+        for workers in range(1, min(most, scratch.reach[node]) + 1):
+            found = gain[workers] - scratch.curve[node, workers]
+            if found > value:
+                value, size, top = found, workers, node
+    return value, size, top
+
+
+@njit(cache=True)
+def recover_ring(tree, most, size, top, scratch):
+    """The servers and crossings of the ring that `find_best_ring` has just found; how many entries there are.
+
+    Entries (node, workers on it, crossings of its link to the parent) lie in `out_…`; a node may come twice.
+    """
+    count = 0
+    if tree.kid_start[top] == tree.kid_start[top + 1] or scratch.fit[top] >= size and not scratch.has_curve[top]:
+        scratch.out_node[0], scratch.out_workers[0], scratch.out_crossings[0] = top, size, 0
+        return 1
+    depth = 0
+    scratch.stack[0, 0], scratch.stack[0, 1] = top, size
+    while depth >= 0:
+        node, left = scratch.stack[depth, 0], scratch.stack[depth, 1]
+        depth -= 1
+        row = scratch.curve[node]
+        for workers in range(left + 1):
+            row[workers] = np.inf
+        row[0] = 0.0
+        reach = 0
+        if scratch.fit[node] > 0:
+            reach = min(left, scratch.fit[node])
+            for workers in range(1, reach + 1):
+                row[workers] = workers * scratch.unit[node]
+        stages = 0
+        for place in range(tree.kid_start[node], tree.kid_start[node + 1]):
+            kid = tree.kids[place]
+            if scratch.toll[kid] == np.inf or scratch.reach[kid] == 0:
+                continue
+            leaf = tree.kid_start[kid] == tree.kid_start[kid + 1]
+            if leaf:
+                limit = _leaf_step(
+                    scratch.unit[kid], scratch.toll[kid], scratch.fit[kid], tree.copies[kid], left, scratch.step
+                )
+            else:
+                limit = min(left, scratch.reach[kid])
+                for workers in range(1, limit + 1):
+                    scratch.step[workers] = scratch.curve[kid, workers] + scratch.toll[kid]
+            for _ in range(1 if leaf else min(tree.copies[kid], left)):
+                chosen = scratch.choice[stages]
+                fell = False
+                reach = min(left, reach + limit)
+                for workers in range(reach, 0, -1):
+                    best, part_of_best = row[workers], 0
+                    for part in range(1, min(workers, limit) + 1):
+                        cost = row[workers - part] + scratch.step[part]
+                        if cost < best:
+                            best, part_of_best = cost, part
+                            fell = True
+                    row[workers] = best
+                    chosen[workers] = part_of_best
+                if not fell:
+                    break
+                scratch.stage_kid[stages] = kid
+                stages += 1
+        for stage in range(stages - 1, -1, -1):
+            part = scratch.choice[stage, left]
+            if part == 0:
+                continue
+            kid = scratch.stage_kid[stage]
+            left -= part
+            scratch.out_node[count] = kid
+            if tree.kid_start[kid] == tree.kid_start[kid + 1]:
+                scratch.out_workers[count] = part
+                scratch.out_crossings[count] = (part + scratch.fit[kid] - 1) // scratch.fit[kid]
+            else:
+                scratch.out_workers[count] = 0
+                scratch.out_crossings[count] = 1
+                depth += 1
+                scratch.stack[depth, 0], scratch.stack[depth, 1] = kid, part
+            count += 1
+        if left > 0:
+            scratch.out_node[count], scratch.out_workers[count] = node, left
+            scratch.out_crossings[count] = 0
+            count += 1
+    return count
