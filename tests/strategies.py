@@ -136,17 +136,21 @@ def jobs(draw, wild=False):
     fewest, most = sorted((draw(st.just(1) | size), draw(size)))
     timed = draw(st.booleans())
     budget = st.dictionaries(_resource_names(wild), st.integers(0, 30) | at_least_zero(wild), max_size=2)
+    utility = draw(utilities(wild))
+    # Where more work is worth less, losing some is a gain, and no solver looks for that.
+    costs = wild or utility.non_decreasing
     return Job(
         name=draw(names),
         resources=draw(demands(wild)),
         min_workers=fewest,
         max_workers=most,
-        utility=draw(utilities(wild)),
+        utility=utility,
         bandwidth_gbps=draw(positive(wild) if timed else at_least_zero(wild)),
         rate=None if timed else draw(st.integers(1, 500) | positive(wild)),
         timing=draw(timings(wild)) if timed else None,
         arrival=draw(st.integers(0, MOST_SLOTS if wild else 5)),
         budget=draw(st.none() | budget.map(Resources)),
+        resize_cost=draw(st.just(0) | at_least_zero(wild)) if costs else 0,
     )
 
 

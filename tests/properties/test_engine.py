@@ -88,18 +88,31 @@ def test_what_is_served_adds_up(course: tuple[Scenario, list[Event], list[State]
     _, events, states = course
     served: Counter[str] = Counter()
     work: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
+    restarts: Counter[str] = Counter()
+    restarting: set[str] = set()
     for event, before in zip(events, states, strict=False):
+        if isinstance(event, SlotDecided):
+            kept = {(ring.job, ring.workers) for ring in before.running.rings}
+            rings = event.decision.allocation.rings
+            restarting = {r.job for r in rings if served[r.job] and (r.job, r.workers) not in kept}
+            restarts.update(restarting)
         if isinstance(event, SlotServed):
             for ring in before.running.rings:
                 job = before.active[ring.job].job
+                whole = float(job.work_in_slot(ring.size, before.slot_seconds))
+                cost = min(job.resize_cost, whole) if ring.job in restarting else 0
                 served[ring.job] += ring.size
-                work[ring.job] += float(job.work_in_slot(ring.size, before.slot_seconds))
+                work[ring.job] += whole - cost
+                lost[ring.job] += cost
     last = states[-1]
     for name, record in (*last.active.items(), *last.ended.items()):
         assert record.active.served == served[name]
         assert record.active.served <= record.job.worker_slots * (1 + 1e-9)
         done = record.active.work(last.slot_seconds)
         assert abs(done - work[name]) <= 1e-9 * max(1.0, work[name])
+        assert abs(record.work_lost - lost[name]) <= 1e-9 * max(1.0, work[name], lost[name])
+        assert record.restarts == restarts[name]
         finished = record.ending is JobStatus.FINISHED
         assert not finished or record.active.largest_ring == 0
 

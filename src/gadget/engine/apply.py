@@ -46,7 +46,7 @@ def _admit(state: State, jobs: tuple[Job, ...]) -> State:
             raise ImpossibleEvent(
                 f"job {job.name!r} arrives in slot {job.arrival}; this is slot {state.slot}."
             )
-        record = JobRecord(ActiveJob(job, 0, None if job.timing is None else 0.0), state.slot)
+        record = JobRecord(ActiveJob(job, 0, None if job.work_is_proportional else 0.0), state.slot)
         if record.active.largest_ring:
             active[job.name] = record
         else:
@@ -62,6 +62,7 @@ def _let_go(state: State, name: str) -> State:
         active={other: kept for other, kept in state.active.items() if other != name},
         ended={**state.ended, name: left},
         running=Allocation(tuple(ring for ring in state.running.rings if ring.job != name)),
+        restarting=state.restarting - {name},
     )
 
 
@@ -93,19 +94,31 @@ def _run(state: State, event: SlotDecided) -> State:
     if state.slot >= state.slots:
         raise ImpossibleEvent(f"the horizon of {state.slots} slots is over.")
     active = dict(state.active)
-    before = state.running.ring_of
+    restarting = set()
     for ring in decision.allocation.rings:
         record = _active_record(state, ring.job)
-        resized = ring.job in before and before[ring.job].size != ring.size
-        if resized or record.first_start is None:
+        before = state.running.ring_of.get(ring.job)
+        resized = before is not None and before.size != ring.size
+        restarted = record.active.is_restart(ring, before)
+        if restarted:
+            restarting.add(ring.job)
+        if resized or restarted or record.first_start is None:
             active[ring.job] = replace(
                 record,
                 first_start=state.slot if record.first_start is None else record.first_start,
                 resizes=record.resizes + resized,
+                restarts=record.restarts + restarted,
             )
     if len(decision.allocation.ring_of) < len(decision.allocation.rings):
         raise ImpossibleEvent(f"the decision for slot {state.slot} gives a job two rings.")
-    return replace(state, active=active, running=decision.allocation, decided=True)
+    return replace(
+        state,
+        active=active,
+        running=decision.allocation,
+        restarting=frozenset(restarting),
+        prices=decision.prices,
+        decided=True,
+    )
 
 
 def _serve(state: State, slot: int) -> State:
@@ -113,7 +126,7 @@ def _serve(state: State, slot: int) -> State:
         raise ImpossibleEvent(f"slot {slot} cannot have been served: slot {state.slot} is to be decided.")
     active, ended = dict(state.active), dict(state.ended)
     for ring in state.running.rings:
-        record = _credit(active[ring.job], ring, state.slot_seconds)
+        record = _credit(active[ring.job], ring, state.slot_seconds, restart=ring.job in state.restarting)
         if record.active.largest_ring:
             active[ring.job] = record
         else:
@@ -121,21 +134,30 @@ def _serve(state: State, slot: int) -> State:
             ended[ring.job] = replace(record, ending=JobStatus.FINISHED, ended=slot)
     lasting = tuple(ring for ring in state.running.rings if ring.job in active)
     return replace(
-        state, active=active, ended=ended, running=Allocation(lasting), slot=slot + 1, decided=False
+        state,
+        active=active,
+        ended=ended,
+        running=Allocation(lasting),
+        restarting=frozenset(),
+        slot=slot + 1,
+        decided=False,
     )
 
 
-def _credit(record: JobRecord, ring: Ring, slot_seconds: float) -> JobRecord:
+def _credit(record: JobRecord, ring: Ring, slot_seconds: float, *, restart: bool) -> JobRecord:
     """z ← z + κ, and the work that a ring of κ does in a slot."""
     active = record.active
-    work = active.work_done
-    if work is not None:  # with a rate it is ζ·z, exactly
-        work += float(active.job.work_in_slot(ring.size, slot_seconds))
+    work, lost = active.work_done, record.work_lost
+    if work is not None:  # else it is ζ·z, exactly
+        done = float(active.job.work_in_slot(ring.size, slot_seconds, restart=restart))
+        work += done
+        if restart:
+            lost += float(active.job.work_in_slot(ring.size, slot_seconds)) - done
     try:
         served = ActiveJob(active.job, active.served + ring.size, work)
     except InvalidValue as error:
         raise error.within(f"job {active.job.name!r}") from None
-    return replace(record, active=served, slots_served=record.slots_served + 1)
+    return replace(record, active=served, slots_served=record.slots_served + 1, work_lost=lost)
 
 
 def _active_record(state: State, name: str) -> JobRecord:

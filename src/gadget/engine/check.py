@@ -74,12 +74,14 @@ def _check_life(state: State, name: str, record: JobRecord) -> Iterator[str]:
         yield f"job {name!r} was admitted in slot {record.arrived}, arrives in {record.job.arrival}"
     start = record.first_start
     if start is None:
-        if record.slots_served or record.resizes:
+        if record.slots_served or record.resizes or record.restarts:
             yield f"job {name!r} was served without having started"
     elif not record.arrived <= start <= state.slot - (not state.decided):
         yield f"job {name!r} started in slot {start}, was admitted in slot {record.arrived}"
     elif not 0 <= record.slots_served <= state.slot - start:
         yield f"job {name!r} was served in {record.slots_served} slots since its start in slot {start}"
+    elif not record.resizes <= record.restarts <= state.slot - start - (not state.decided):
+        yield f"job {name!r} has {record.restarts} restarts, {record.resizes} resizes since slot {start}"
 
 
 def _check_service(name: str, record: JobRecord) -> Iterator[str]:
@@ -90,16 +92,28 @@ def _check_service(name: str, record: JobRecord) -> Iterator[str]:
     if served > job.worker_slots * (1 + TOLERANCE):
         yield f"job {name!r} has {served} worker-slots, its budget pays for {job.worker_slots:g}"
     work = record.active.work_done
-    if (work is None) != (job.timing is None):
+    if (work is None) != job.work_is_proportional:
         yield f"job {name!r} has its work counted in two ways"
     if work is not None and (work > 0) != (served > 0):
         yield f"job {name!r} has done {work:g} work in {served} worker-slots"
+    lost = record.work_lost
+    if lost < 0 or (lost and not (record.restarts and job.resize_cost)):
+        yield f"job {name!r} has lost {lost:g} work in {record.restarts} restarts"
+    if work is not None and job.rate is not None:
+        whole = job.rate * served
+        if abs(work + lost - whole) > TOLERANCE * whole:
+            yield f"job {name!r} has done {work:g} and lost {lost:g} of {whole:g} work"
 
 
 def _check_rings(state: State) -> Iterator[str]:
     nodes = state.available.neighbours
     if len(state.running.ring_of) < len(state.running.rings):
         yield "a job has two rings"
+    if state.restarting and not state.decided:
+        yield "rings are restarting in a slot that is not decided"
+    for name in sorted(state.restarting):
+        if name not in state.active or not state.active[name].active.served:
+            yield f"job {name!r} is restarting, but was never served or is not active"
     for ring in state.running.rings:
         record = state.active.get(ring.job)
         if record is None:

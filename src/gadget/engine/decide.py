@@ -9,7 +9,7 @@ from gadget.policies.policy import Policy, ask
 
 
 def snapshot_of(state: State) -> Snapshot:
-    """All that a policy may see: what stands of the cluster, the jobs in the queue, the rings so far."""
+    """All that a policy may see: what stands of the cluster, the queue, the rings and prices so far."""
     return Snapshot(
         state.available,
         tuple(record.active for record in state.active.values()),
@@ -17,6 +17,7 @@ def snapshot_of(state: State) -> Snapshot:
         state.slots,
         state.slot_seconds,
         state.running,
+        state.prices,
     )
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from gadget.errors import ImpossibleEvent
 from gadget.model.cluster import Cluster
 from gadget.model.job import ActiveJob, Job
+from gadget.model.prices import Prices
 from gadget.model.ring import Allocation
 from gadget.model.snapshot import NOTHING_RUNS, Scenario
 
@@ -38,6 +39,10 @@ class JobRecord:
     """Slots in which it was served."""
     resizes: int = 0
     """How often its ring went on with another number of workers."""
+    restarts: int = 0
+    """How often a ring of it was a restart, see `ActiveJob.is_restart`; every resize is one."""
+    work_lost: float = 0.0
+    """Work that restarts have lost, as its `resize_cost` says."""
     ending: JobStatus | None = None
     """How it ended, if it has."""
     ended: int | None = None
@@ -75,6 +80,10 @@ class State:
     """Jobs that finished, left or were refused, by name, in that order."""
     running: Allocation = NOTHING_RUNS
     """The rings of the present slot once it is decided; before that, what goes on from the slot before."""
+    restarting: frozenset[str] = frozenset()
+    """Jobs whose rings were restarts when the present slot was decided; empty when it is served."""
+    prices: Prices | None = field(default=None, compare=False, repr=False)
+    """What the last decision ended with: a start for the next one, no part of what happened."""
 
     def record_of(self, job: str) -> JobRecord:
         """The record of a job, active or ended."""

@@ -1,8 +1,9 @@
 """What a policy decides for one slot, and what it can say about its quality."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gadget.model.prices import Prices
 from gadget.model.ring import Allocation
 
 
@@ -59,3 +60,5 @@ class Decision:
     seed: int = 0
     seconds: float = 0.0
     """Time to decide, reading and writing files excluded."""
+    prices: Prices | None = field(default=None, compare=False, repr=False)
+    """What it ends with, for the next slot to start from. Not written to files: a file starts cold."""

@@ -104,6 +104,7 @@ def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
         timing=None if found.timing is UNSET else _timing(found.timing),
         arrival=found.arrival,
         budget=None if found.budget is UNSET else shared.resources(found.budget, "budget"),
+        resize_cost=found.resize_cost,
     )
 
 

@@ -140,6 +140,7 @@ class JobDoc(_Document, frozen=True, kw_only=True):
     bandwidth_gbps: AtLeastZero
     rate: Positive | UnsetType = UNSET
     timing: TimingDoc | UnsetType = UNSET
+    resize_cost: AtLeastZero = 0
     utility: UtilityDoc
 
 

@@ -60,6 +60,8 @@ def _job_doc(job: Job) -> dict[str, Any]:
         document["rate"] = _number(job.rate)
     if job.timing is not None:
         document["timing"] = _fields(job.timing)
+    if job.resize_cost:
+        document["resize_cost"] = _number(job.resize_cost)
     document["utility"] = _utility_doc(job.utility)
     return document
 

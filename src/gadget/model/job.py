@@ -17,6 +17,7 @@ from gadget.model.quantity import (
     check_whole,
 )
 from gadget.model.resources import Resources
+from gadget.model.ring import Ring
 from gadget.model.timing import Timing
 from gadget.model.utility import Utility
 
@@ -47,6 +48,8 @@ class Job:
     """The first slot in which it may run."""
     budget: Resources | None = None
     """F: what it may take over its life, in resource × slots; a resource not named has no limit."""
+    resize_cost: float = 0.0
+    """Work that a restart loses (see `ActiveJob.is_restart`), up to all of its slot."""
 
     def __post_init__(self) -> None:
         check_name("name", self.name)
@@ -64,6 +67,7 @@ class Job:
                 "resources", "takes nothing", "Name at least one resource with an amount above 0"
             )
         check_at_least_zero("bandwidth_gbps", self.bandwidth_gbps)
+        check_at_least_zero("resize_cost", self.resize_cost)
         if self.timing is None:
             if self.rate is None:
                 raise InvalidValue("rate", "is missing", "Give rate, or timing instead")
@@ -89,13 +93,21 @@ class Job:
             default=math.inf,
         )
 
-    def work_in_slot(self, workers: ArrayLike, slot_seconds: float) -> Floats:
-        """Work that rings of the given sizes do in one slot (0 workers do none)."""
+    @property
+    def work_is_proportional(self) -> bool:
+        """True when its work is ζ·z exactly, whatever its rings were."""
+        return self.rate is not None and not self.resize_cost
+
+    def work_in_slot(self, workers: ArrayLike, slot_seconds: float, *, restart: bool = False) -> Floats:
+        """Work that rings of the given sizes do in one slot: 0 workers none, a restart less its cost."""
         sizes = np.asarray(workers, dtype=np.float64)
+        work: Floats
         if self.rate is not None:
-            return sizes * self.rate
-        assert self.timing is not None  # a job has one of the two
-        return sizes * self.timing.iterations(np.maximum(sizes, 1), self.bandwidth_gbps, slot_seconds)
+            work = sizes * self.rate
+        else:
+            assert self.timing is not None  # a job has one of the two
+            work = sizes * self.timing.iterations(np.maximum(sizes, 1), self.bandwidth_gbps, slot_seconds)
+        return np.maximum(work - self.resize_cost, 0.0) if restart and self.resize_cost else work
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +141,24 @@ class ActiveJob:
         """Work done so far.
 
         Where the file does not say (`work_done`) it is ζ·z; with timing, ζ of the largest ring, so
-        that no worker-slot is credited with more than any ring can have done.
+        that no worker-slot is credited with more than any ring can have done. What restarts lost is not
+        known then.
         """
         if self.work_done is not None:
             return self.work_done
         job = self.job
         return self.served * float(job.work_in_slot(job.max_workers, slot_seconds)) / job.max_workers
 
-    def gains(self, workers: ArrayLike, slot_seconds: float) -> Floats:
+    def is_restart(self, ring: Ring, before: Ring | None) -> bool:
+        """True when its workers must load what was done so far: it was served, and not by the same workers.
+
+        `before` is its ring of the slot before, if it had one. Its first start loads nothing, and a ring
+        that goes on with the same workers in the same order just goes on, whatever its routes.
+        """
+        return self.served > 0 and (before is None or before.workers != ring.workers)
+
+    def gains(self, workers: ArrayLike, slot_seconds: float, *, restart: bool = False) -> Floats:
         """π_{iκ} in (12): the true utility that rings of the given sizes add in one slot."""
         done = self.work(slot_seconds)
-        return self.job.utility.gain(done, done + self.job.work_in_slot(workers, slot_seconds))
+        more = self.job.work_in_slot(workers, slot_seconds, restart=restart)
+        return self.job.utility.gain(done, done + more)

@@ -1,7 +1,7 @@
 """A scenario: a cluster and its jobs over a horizon. A snapshot: all that a policy may see in one slot."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from gadget.errors import InvalidValue
 from gadget.model.cluster import Cluster
 from gadget.model.job import ActiveJob, Job
+from gadget.model.prices import Prices
 from gadget.model.quantity import MOST_SLOTS, check_positive, check_whole
-from gadget.model.ring import Allocation
+from gadget.model.ring import Allocation, Ring
 
 DEFAULT_SLOT_SECONDS = 60.0
 NOTHING_RUNS = Allocation()
@@ -46,6 +47,8 @@ class Snapshot:
     slots: int
     slot_seconds: float = DEFAULT_SLOT_SECONDS
     running: Allocation = NOTHING_RUNS
+    prices: Prices | None = field(default=None, compare=False, repr=False)
+    """What the slot before ended with, if it had prices. Not written to files: a file starts cold."""
 
     def __post_init__(self) -> None:
         _check_horizon(self.slots, self.slot_seconds)
@@ -57,14 +60,25 @@ class Snapshot:
         """The jobs by name."""
         return {active.job.name: active for active in self.jobs}
 
-    def gains(self, active: ActiveJob, workers: ArrayLike) -> NDArray[np.float64]:
+    def is_restart(self, ring: Ring) -> bool:
+        """True for a restart, as `ActiveJob.is_restart` has it; rings of unknown jobs are none."""
+        active = self.job_by_name.get(ring.job)
+        return active is not None and active.is_restart(ring, self.running.ring_of.get(ring.job))
+
+    def gains(self, active: ActiveJob, workers: ArrayLike, *, restart: bool = False) -> NDArray[np.float64]:
         """π_{iκ} in (12) for rings of the given sizes of one of its jobs, by the true utility."""
-        return active.gains(workers, self.slot_seconds)
+        return active.gains(workers, self.slot_seconds, restart=restart)
 
     def objective(self, allocation: Allocation) -> float:
         """Σ of the true gains over the rings; rings of unknown jobs add nothing."""
         known = self.job_by_name
-        return float(sum(self.gains(known[r.job], r.size) for r in allocation.rings if r.job in known))
+        return float(
+            sum(
+                self.gains(known[ring.job], ring.size, restart=self.is_restart(ring))
+                for ring in allocation.rings
+                if ring.job in known
+            )
+        )
 
 
 def check_unique_jobs(names: Iterable[str]) -> None:

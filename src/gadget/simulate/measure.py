@@ -63,6 +63,7 @@ class Meter:
             max_link_load=max(loads.values(), default=0.0),
             resizes=sum(isinstance(effect, ResizeRing) for effect in step.effects),
             moves=sum(isinstance(effect, MoveRing) for effect in step.effects),
+            restarts=sum(map(step.snapshot.is_restart, rings)),
             violations=len(step.violations),
             seconds=float(decision.seconds),
         )
@@ -100,6 +101,8 @@ class Meter:
             utility=self._utility[name],
             gain=float(utility.gain(0.0, work)),
             resizes=record.resizes,
+            restarts=record.restarts,
+            work_lost=record.work_lost,
         )
 
     def _utilisation(self, snapshot: Snapshot, allocation: Allocation) -> dict[str, float]:

@@ -38,6 +38,8 @@ class SlotResult:
     """The largest share of a directed link's capacity that is reserved."""
     resizes: int
     moves: int
+    restarts: int
+    """Rings of jobs served before that did not go on with the same workers."""
     violations: int
     seconds: float
     """Time to decide."""
@@ -61,6 +63,9 @@ class JobResult:
     gain: float
     """μ(work) − μ(0): a sigmoid is worth something before any work is done."""
     resizes: int
+    restarts: int
+    work_lost: float
+    """Work that restarts lost."""
 
 
 @dataclass(frozen=True)

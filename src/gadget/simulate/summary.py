@@ -48,6 +48,9 @@ class RunSummary:
     share_embedded: float | None
     """Mean over the slots with active jobs of the share of them that had a ring."""
     resizes: float
+    restarts: float
+    work_lost: float
+    """Work that restarts lost, over all jobs."""
     violations: float
     seconds_per_slot: float | None
 
@@ -86,6 +89,8 @@ def summarise_run(run: "RunResult", guarantees: Guarantees) -> RunSummary:
         utilisation={name: fmean(slot.utilisation[name] for slot in run.slots) for name in resources},
         share_embedded=fmean(shares) if shares else None,
         resizes=sum(slot.resizes for slot in run.slots),
+        restarts=sum(slot.restarts for slot in run.slots),
+        work_lost=float(sum(job.work_lost for job in run.jobs)),
         violations=sum(slot.violations for slot in run.slots),
         seconds_per_slot=fmean(slot.seconds for slot in run.slots) if run.slots else None,
     )

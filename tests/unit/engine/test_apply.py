@@ -1,7 +1,9 @@
 """One event at a time, on courses worked out by hand."""
 
 import pickle
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gadget.engine.apply import apply
@@ -18,6 +20,7 @@ from gadget.engine.events import (
 )
 from gadget.engine.state import JobStatus, State
 from gadget.errors import ImpossibleEvent, InvalidValue
+from gadget.model.prices import Prices
 from gadget.model.resources import Resources
 from gadget.model.ring import Ring
 from gadget.policies.fifo import Fifo
@@ -65,6 +68,70 @@ def test_work_beyond_all_measure_is_refused_with_the_name_of_its_job() -> None:
     state = after(state, SlotDecided(decision(1, ring("j", "a", "a"))))
     with pytest.raises(InvalidValue, match=r"job 'j'\.work_done is .* larger than 1e\+15"):
         apply(state, SlotServed(1))
+
+
+def test_restarts_lose_work_and_are_counted_whatever_they_cost() -> None:
+    """10 work a slot of two workers; k loses 4 when it moves, when it is resized and when it has waited."""
+    state = after(start(), JobsArrived((job("j"), job("k", resize_cost=4))))
+    steps = [
+        ("ab", 10, 0),  # the first start is free
+        ("ab", 20, 0),
+        ("ba", 26, 1),
+        ("b", 27, 2),
+        ("", 27, 2),
+        ("b", 28, 3),
+        ("b", 33, 3),
+    ]
+    for slot, (workers, work, restarts) in enumerate(steps):
+        rings = [ring(name, *workers) for name in "jk"] if workers else []
+        state = after(state, SlotDecided(decision(slot, *rings)))
+        state = after(state, SlotServed(slot))
+        record = state.active["k"]
+        assert (record.active.work_done, record.restarts) == (work, restarts)
+        assert record.work_lost == 4 * restarts
+    assert state.active["k"].active.served == 9
+    assert state.active["k"].resizes == 1
+    free = state.active["j"]
+    assert (free.restarts, free.work_lost, free.active.work_done, free.active.work(10)) == (3, 0, None, 45)
+
+
+def test_a_restart_loses_no_more_than_its_slot_does() -> None:
+    timed = job("j", rate=None, timing=TIMING, resize_cost=100)
+    state = after(start(slot_seconds=10), JobsArrived((timed,)))
+    for slot, workers in enumerate(("a", "ab")):
+        state = after(state, SlotDecided(decision(slot, ring("j", *workers))), SlotServed(slot))
+    record = state.active["j"]
+    assert (record.active.work_done, record.active.served) == (10, 3)
+    assert record.work_lost == pytest.approx(2 * 10 / 2.5)
+
+
+def test_a_ring_that_a_failure_stopped_starts_anew() -> None:
+    costly = (job("j", resize_cost=1), job("k", resize_cost=1))
+    state = after(start(), JobsArrived(costly))
+    both = (ring("j", "b"), ring("k", "a"))
+    state = after(state, SlotDecided(decision(0, *both)), ServerFailed("a"), SlotServed(0))
+    # k was never served: what was lost with its server is no restart.
+    state = after(state, ServerReturned("a"), SlotDecided(decision(1, *both)))
+    assert state.restarting == frozenset()
+    state = after(state, SlotServed(1), ServerFailed("a"), ServerReturned("a"))
+    state = after(state, SlotDecided(decision(2, *both)))
+    assert state.restarting == {"k"}
+    failed = after(state, ServerFailed("a"), SlotServed(2))
+    assert (failed.active["k"].restarts, failed.active["k"].work_lost) == (1, 0)
+    assert after(state, JobLeft("k")).restarting == frozenset()
+    served = after(state, SlotServed(2))
+    assert [served.active[name].active.work_done for name in "jk"] == [15, 9]
+
+
+def test_prices_go_from_a_decision_to_the_next_snapshot() -> None:
+    prices = Prices(PAIR, np.ones((2, 1)), np.ones(4))
+    state = after(start(), JobsArrived((job("j"),)))
+    assert snapshot_of(state).prices is None
+    priced = after(state, SlotDecided(replace(decision(0, ring("j", "a")), prices=prices)))
+    assert priced == after(state, SlotDecided(decision(0, ring("j", "a"))))
+    served = after(priced, SlotServed(0), ServerFailed("b"))
+    assert snapshot_of(served).prices is prices
+    assert snapshot_of(after(served, SlotDecided(decision(1)))).prices is None
 
 
 def test_a_job_without_a_ring_in_its_budget_is_refused_at_once() -> None:

@@ -16,16 +16,18 @@ from tests.unit.engine.worlds import PAIR, TIMING, decision, job, ring, start
 
 
 def make() -> State:
-    """Slot 2 is decided: j runs, t (timed) waits after a slot of service, f has finished; b is down."""
+    """Slot 2 is decided: j runs, t (timed) and c (costly) wait after a slot of service, f has finished;
+    b is down."""
     jobs = (
         job("j", budget=Resources({"gpu": 9})),
         job("t", rate=None, timing=TIMING),
         job("f", budget=Resources({"gpu": 1})),
+        job("c", resize_cost=1),
     )
     state = start()
     for event in (
         JobsArrived(jobs),
-        SlotDecided(decision(0, ring("j", "a"), ring("f", "b"))),
+        SlotDecided(decision(0, ring("j", "a"), ring("f", "b"), ring("c", "b"))),
         SlotServed(0),
         SlotDecided(decision(1, ring("j", "a"), ring("t", "a"))),
         SlotServed(1),
@@ -88,6 +90,25 @@ CORRUPTIONS: dict[str, tuple[Callable[[State], State], str]] = {
     "work of a rate": (lambda s: with_served(s, "j", 2, 10.0), "counted in two ways"),
     "no work of a timing": (lambda s: with_served(s, "t", 1, None), "counted in two ways"),
     "service without work": (lambda s: with_served(s, "t", 1, 0.0), "has done 0 work"),
+    "restarts without a start": (
+        lambda s: with_record(s, "t", first_start=None, slots_served=0, restarts=1),
+        "without having started",
+    ),
+    "more restarts than slots": (lambda s: with_record(s, "c", restarts=3), "3 restarts, 0 resizes"),
+    "resizes that are no restarts": (lambda s: with_record(s, "c", resizes=1), "0 restarts, 1 resizes"),
+    "work lost for nothing": (lambda s: with_record(s, "t", work_lost=1.0), "lost 1 work in 0 restarts"),
+    "work lost by a free job": (lambda s: with_record(s, "j", work_lost=1.0), "lost 1 work in 1 restarts"),
+    "work found": (lambda s: with_record(s, "c", work_lost=-1.0), "lost -1 work in 0 restarts"),
+    "costly work of a rate": (lambda s: with_served(s, "c", 1, None), "counted in two ways"),
+    "lost work credited": (
+        lambda s: with_record(s, "c", restarts=1, work_lost=1.0),
+        "has done 5 and lost 1 of 5 work",
+    ),
+    "restarting between slots": (lambda s: replace(s, decided=False), "not decided"),
+    "restarting before service": (
+        lambda s: replace(s, restarting=s.restarting | {"n"}),
+        "'n' is restarting",
+    ),
     "two rings": (lambda s: with_rings(s, ring("j", "a"), ring("j", "a")), "two rings"),
     "ring of nobody": (lambda s: with_rings(s, ring("q", "a")), "'q', which is not active"),
     "ring of a finished job": (lambda s: with_rings(s, ring("f", "a")), "'f', which is not active"),

@@ -1,7 +1,9 @@
 """Reading files: what every bad input is answered with, and what good ones mean."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gadget import (
@@ -17,6 +19,7 @@ from gadget import (
     read_snapshot,
 )
 from gadget.model.codec import format_json, parse_decision, read
+from gadget.model.prices import Prices
 from tests.samples import DECISION_JSON, SCENARIO_YAML, SNAPSHOT_JSON
 from tests.unit.model.complaints import READERS, complaint
 
@@ -48,6 +51,33 @@ def test_a_snapshot(tmp_path):
     assert (active.served, active.work_done, active.job.utility) == (12, 1400.5, Log(3))
     (ring,) = snapshot.running.rings
     assert (ring.job, ring.workers, ring.routes) == ("bert-2", ("s0", "s1"), (("s0", "s1"), ("s1", "s0")))
+
+
+def test_a_resize_cost_is_read_and_written_where_there_is_one(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(SNAPSHOT_JSON.replace('"rate": 120,', '"rate": 120, "resize_cost": 30,'))
+    costly = read_snapshot(path)
+    assert costly.jobs[0].job.resize_cost == 30
+    assert '"resize_cost": 30,' in format_json(costly)
+    path.write_text(SNAPSHOT_JSON)
+    free = read_snapshot(path)
+    assert free.jobs[0].job.resize_cost == 0
+    assert "resize_cost" not in format_json(free)
+    path.write_text(SNAPSHOT_JSON.replace('"rate": 120,', '"rate": 120, "resize_cost": -1,'))
+    with pytest.raises(BadFile, match=r"jobs\[0\]\.resize_cost is -1"):
+        read_snapshot(path)
+
+
+def test_prices_are_not_written(tmp_path):
+    """A file starts cold."""
+    path = tmp_path / "a.json"
+    path.write_text(SNAPSHOT_JSON)
+    snapshot, decision = read_snapshot(path), parse_decision(DECISION_JSON.encode())
+    prices = Prices(snapshot.cluster, np.ones((2, 1)), np.ones(2))
+    for value in (snapshot, decision):
+        priced = replace(value, prices=prices)
+        assert priced == value
+        assert format_json(priced) == format_json(value)
 
 
 @pytest.mark.parametrize("how", ["file", "line"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from gadget import ActiveJob, InvalidValue, Job, Linear, Resources, Sqrt, Timing
+from gadget import ActiveJob, InvalidValue, Job, Linear, Resources, Ring, Sqrt, Timing
 
 JOB = Job(
     name="resnet-7",
@@ -38,6 +38,9 @@ TIMED = replace(JOB, rate=None, timing=TIMING, max_workers=4)
         ({"resources": Resources({"gpu": 0})}, "resources takes nothing"),
         ({"bandwidth_gbps": -0.5}, "bandwidth_gbps is -0.5, below 0"),
         ({"bandwidth_gbps": math.nan}, "bandwidth_gbps is nan, not a finite number"),
+        ({"resize_cost": -1}, "resize_cost is -1, below 0"),
+        ({"resize_cost": math.inf}, "resize_cost is inf, not a finite number"),
+        ({"resize_cost": 1e-13}, "resize_cost is 1e-13, smaller than 1e-12"),
         ({"rate": None}, "rate is missing"),
         ({"rate": 0}, "rate is 0, not above 0"),
         ({"timing": TIMING}, "rate is given beside timing"),
@@ -140,6 +143,44 @@ def test_work_in_a_slot():
     assert_allclose(
         TIMED.work_in_slot([0, 1, 2, 4], 60), [0, 60 / 0.04, 2 * 60 / 0.54, 4 * 60 / 0.79], rtol=1e-12
     )
+
+
+def test_a_restart_costs_work_but_never_more_than_there_is():
+    costly, slow = replace(JOB, resize_cost=6), replace(TIMED, resize_cost=100)
+    assert_allclose(costly.work_in_slot([0, 1, 2, 3], 60, restart=True), [0, 0, 2, 6])
+    assert_allclose(costly.work_in_slot([0, 1, 2, 3], 60), [0, 4, 8, 12])
+    assert_allclose(slow.work_in_slot([1, 2], 60, restart=True), [60 / 0.04 - 100, 2 * 60 / 0.54 - 100])
+    assert_allclose(JOB.work_in_slot([1, 2], 60, restart=True), [4, 8])
+    assert_allclose(
+        ActiveJob(costly, 4, work_done=16).gains([1, 5], 60, restart=True), [0, math.sqrt(30) - 4]
+    )
+
+
+def test_work_is_proportional_to_service_unless_it_depends_on_the_rings():
+    assert JOB.work_is_proportional
+    assert not TIMED.work_is_proportional
+    assert not replace(JOB, resize_cost=1).work_is_proportional
+
+
+AB = Ring("resnet-7", ("a", "b"), (("a", "b"), ("b", "a")))
+
+
+@pytest.mark.parametrize(
+    ("served", "before", "restart"),
+    [
+        (0, None, False),
+        (0, ("b", "a"), False),
+        (2, None, True),
+        (2, ("a", "b"), False),
+        (2, ("b", "a"), True),
+        (2, ("a", "a"), True),
+        (2, ("a",), True),
+    ],
+)
+def test_what_a_restart_is(served, before, restart):
+    """The first start is none, nor is a ring that goes on with the same workers, whatever its routes."""
+    ring = None if before is None else Ring("resnet-7", before, ())
+    assert ActiveJob(JOB, served).is_restart(AB, ring) == restart
 
 
 def test_gains():

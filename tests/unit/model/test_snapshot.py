@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gadget import (
@@ -17,6 +18,7 @@ from gadget import (
     Snapshot,
     build_ring4,
 )
+from gadget.model.prices import Prices
 
 JOB = Job(
     name="a", resources=Resources({"gpu": 1}), max_workers=4, utility=Linear(2), bandwidth_gbps=1, rate=3
@@ -48,6 +50,31 @@ def test_objective_is_the_sum_of_true_gains():
     assert snapshot.objective(Allocation(rings)) == 6 + 18
     assert snapshot.objective(Allocation()) == 0
     assert list(snapshot.gains(snapshot.job_by_name["b"], [0, 1, 2])) == [0, 6, 12]
+
+
+def test_restarts_cost_what_their_jobs_say():
+    """Both have run: a goes on elsewhere and loses 4 of its 6 work, b goes on over other routes."""
+    jobs = (ActiveJob(replace(JOB, resize_cost=4), 2), ActiveJob(replace(LATE, resize_cost=4), 2))
+    running = Allocation((Ring("a", ("s1", "s2"), ()), Ring("b", ("s3", "s4"), ())))
+    snapshot = Snapshot(build_ring4(), jobs, slot=3, slots=5, running=running)
+    moved, same = Ring("a", ("s2", "s1"), ()), Ring("b", ("s3", "s4"), (("s3", "s2", "s1", "s4"),))
+    unknown = Ring("nobody", ("s1",), ())
+    assert [snapshot.is_restart(ring) for ring in (moved, same, unknown)] == [True, False, False]
+    assert snapshot.objective(Allocation((moved, same, unknown))) == 2 * (6 - 4) + 2 * 6
+    assert list(snapshot.gains(jobs[0], [1, 2], restart=True)) == [0, 4]
+    alone = replace(snapshot, running=Allocation())
+    assert alone.objective(Allocation((moved, same))) == 2 * (6 - 4) * 2
+    fresh = replace(snapshot, jobs=tuple(replace(one, served=0) for one in jobs))
+    assert fresh.objective(Allocation((moved, same))) == 2 * 6 * 2
+
+
+def test_prices_are_no_part_of_what_a_snapshot_says():
+    cluster = build_ring4()
+    priced = replace(SCENARIO.snapshot(3), prices=Prices(cluster, np.zeros((4, 1)), np.zeros(8)))
+    assert priced == SCENARIO.snapshot(3)
+    assert hash(priced) == hash(SCENARIO.snapshot(3))
+    assert "prices" not in repr(priced)
+    assert pickle.loads(pickle.dumps(priced)).prices is not None
 
 
 @pytest.mark.parametrize(

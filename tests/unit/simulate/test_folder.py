@@ -67,7 +67,7 @@ def test_a_complete_folder_holds_all_results_and_nothing_else(tmp_path: Path) ->
     assert set(summary["policies"]) == set(POLICIES)
     keys = (
         "total_utility upper_bound certified_ratio measured_ratio jobs_finished mean_completion_slots "
-        "tail_completion_slots utilisation share_embedded resizes seconds_per_slot"
+        "tail_completion_slots utilisation share_embedded resizes restarts work_lost seconds_per_slot"
     )
     assert set(keys.split()) <= set(summary["policies"]["fifo"])
 

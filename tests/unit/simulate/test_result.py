@@ -5,6 +5,8 @@ from dataclasses import replace
 from math import inf
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gadget.engine.events import ServerFailed
 from gadget.errors import BadOption, MissingPackage
@@ -17,6 +19,7 @@ from gadget.policies.fifo import Fifo
 from gadget.simulate.guarantee import find_gamma, find_guarantees, find_obstacle
 from gadget.simulate.loop import Planned
 from gadget.simulate.simulation import simulate
+from tests.strategies import scenarios
 from tests.unit.engine.worlds import PAIR, TIMING, job, ring
 
 # x runs in slots 0 and 1 over both servers and is through; y comes in slot 1 and runs alone in 2 and 3.
@@ -36,6 +39,7 @@ def test_slots_jobs_and_summary_of_a_horizon_worked_by_hand() -> None:
     assert [slot.utilisation["gpu"] for slot in run.slots] == [0.75, 1.0, 0.5, 0.5]
     assert [slot.max_link_load for slot in run.slots] == [0.4, 0.0, 0.0, 0.0]
     assert [slot.resizes for slot in run.slots] == [0, 1, 0, 0]
+    assert [slot.restarts for slot in run.slots] == [0, 1, 0, 0]
     x, y = run.jobs
     assert (x.status, x.arrival, x.first_start, x.finish) == ("finished", 0, 0, 1)
     assert (x.slots_served, x.worker_slots, x.work, x.utility, x.resizes) == (2, 5, 25, 10, 1)
@@ -47,7 +51,7 @@ def test_slots_jobs_and_summary_of_a_horizon_worked_by_hand() -> None:
     assert summary.tail_completion_slots == 2
     assert summary.share_embedded == 1
     assert summary.utilisation["gpu"] == pytest.approx(2.75 / 4)
-    assert summary.resizes == 1
+    assert (summary.resizes, summary.restarts, summary.work_lost) == (1, 1, 0)
     assert summary.upper_bound is not None
     assert summary.total_utility <= summary.upper_bound * (1 + 1e-9)
     assert summary.measured_ratio == pytest.approx(summary.total_utility / summary.upper_bound)
@@ -56,6 +60,52 @@ def test_slots_jobs_and_summary_of_a_horizon_worked_by_hand() -> None:
     assert run.ring_sizes.totals().tolist() == [5, 3]
     assert run.link_loads.names == ("a → sw", "sw → a", "b → sw", "sw → b")
     assert run.link_loads.rows_of([1]).tolist() == [[0.4, 0, 0, 0]]
+
+
+def test_what_restarts_lose_is_told_and_not_gained() -> None:
+    result = simulate(replace(SCENARIO, jobs=(replace(X, resize_cost=4), replace(Y, resize_cost=4))), "fifo")
+    (run,) = result.runs
+    # x is resized in slot 1: 3·5 and 2·5 − 4 work. y goes on where it is.
+    assert [slot.restarts for slot in run.slots] == [0, 1, 0, 0]
+    x, y = run.jobs
+    assert (x.worker_slots, x.work, x.restarts, x.work_lost) == (5, 21, 1, 4)
+    assert (y.worker_slots, y.work, y.restarts, y.work_lost) == (3, 15, 0, 0)
+    summary = result.summaries["fifo"].mean
+    assert (summary.restarts, summary.work_lost) == (1, 4)
+    assert summary.total_utility == pytest.approx(2 * 21**0.5 + 45)
+    assert {"restarts", "work_lost"} <= set(result.to_frames().jobs.columns)
+
+
+MOVING = ("fifo:backfill=true", "las", "drf")
+
+
+@pytest.mark.parametrize("text", MOVING)
+@settings(max_examples=60)
+@given(scenario=scenarios(), failure=st.integers(0, 7))
+def test_what_slots_gain_adds_up_whatever_restarts_cost(text: str, scenario: Scenario, failure: int) -> None:
+    planned = [Planned(failure, ServerFailed(scenario.cluster.servers[0].name))]
+    (run,) = simulate(scenario, text, planned=planned).runs
+    size = max(1.0, *(abs(slot.objective) for slot in run.slots), *(abs(one.utility) for one in run.jobs))
+    assert sum(slot.objective for slot in run.slots) == pytest.approx(
+        sum(one.gain for one in run.jobs), abs=1e-6 * size * len(run.slots)
+    )
+    assert sum(slot.restarts for slot in run.slots) == sum(one.restarts for one in run.jobs)
+    known = {job.name: job for job in scenario.jobs}
+    for one in run.jobs:
+        job = known[one.job]
+        assert one.resizes <= one.restarts <= max(0, one.slots_served - 1)
+        assert 0 <= one.work_lost <= one.restarts * job.resize_cost * (1 + 1e-9)
+        if job.rate is not None:
+            assert one.work + one.work_lost == pytest.approx(job.rate * one.worker_slots, rel=1e-9)
+
+
+@pytest.mark.parametrize("text", MOVING)
+def test_policies_that_move_rings_pay_for_it(text: str) -> None:
+    jobs = [job(f"j{n}", arrival=n, utility=Sqrt(), max_workers=4, resize_cost=2) for n in range(5)]
+    jobs[0] = replace(jobs[0], budget=Resources({"gpu": 9}))
+    (run,) = simulate(Scenario(PAIR, tuple(jobs), 12), text).runs
+    assert sum(one.work_lost for one in run.jobs) == 2 * sum(one.restarts for one in run.jobs) > 0
+    assert sum(slot.objective for slot in run.slots) == pytest.approx(run.total_utility)
 
 
 def test_a_sigmoid_is_worth_something_before_any_work() -> None:
@@ -117,6 +167,7 @@ SPENT = Resources({"gpu": 3})
         (job("j", utility=Sigmoid(1, 1, 5)), "its utility (sigmoid) is not concave"),
         (job("j", min_workers=2, budget=SPENT), "less than its smallest ring of 2"),
         (job("j", rate=None, timing=TIMING, budget=SPENT), "(timing)"),
+        (job("j", resize_cost=1), "its restarts cost work (resize_cost)"),
     ],
 )
 def test_what_stands_in_the_way_of_a_certificate_is_said(given: object, said: str) -> None:

@@ -32,6 +32,9 @@ def find_metrics(result: SimulationResult) -> list[Metric]:
     ]
     metrics += [_utilisation(name) for name in next(iter(result.summaries.values())).mean.utilisation]
     metrics.append(_metric("resizes", "resizes", figure, "rings that went on with another size"))
+    metrics.append(_metric("restarts", "restarts", figure, "rings of jobs served before, on other workers"))
+    if any(summary.mean.work_lost for summary in result.summaries.values()):
+        metrics.append(_metric("work lost", "work_lost", figure, "by restarts of jobs with a resize_cost"))
     if any(summary.mean.violations for summary in result.summaries.values()):
         metrics.append(_metric("constraints broken", "violations", figure, "counted by the referee"))
     metrics.append(_metric("seconds a slot", "seconds_per_slot", figure, "time to decide"))

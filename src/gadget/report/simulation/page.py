@@ -106,7 +106,7 @@ def _certificate(obstacle: str | None) -> str:
         )
     return (
         "<p>No ratio is certified here: Thm 6, and with it the paper's ratio, needs concave, non-decreasing "
-        "utilities and budgets that do not couple the slots. "
+        "utilities, and budgets and restarts that do not couple the slots. "
         f"{escape(obstacle[0].upper() + obstacle[1:])}.</p>"
     )
 

@@ -1,6 +1,7 @@
 """The page: whole, safe, self-contained, and the same for the same results."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from io import StringIO
 
@@ -110,6 +111,18 @@ def test_guarantees_are_told_where_they_hold_and_else_why_not() -> None:
     said = Wellformed(build_page(run(lost), "t")).words
     assert "No ratio is certified here" in said
     assert "1 of 1 jobs, first 's': its utility (sigmoid) is not concave" in said
+
+
+def test_restarts_are_counted_and_the_work_they_lose_is_told_where_some_is_lost() -> None:
+    free = run(CONCAVE, "las")
+    titles = [metric.title for metric in find_metrics(free)]
+    assert "restarts" in titles
+    assert "work lost" not in titles
+    costly = run(replace(CONCAVE, jobs=tuple(replace(one, resize_cost=1) for one in CONCAVE.jobs)), "las")
+    shown = {metric.title: metric.show(costly.summaries["las"]) for metric in find_metrics(costly)}
+    assert shown["work lost"] == shown["restarts"] != "0"
+    said = Wellformed(build_page(costly, "t")).words
+    assert "3 of 3 jobs, first 'x': its restarts cost work (resize_cost)" in said
 
 
 def test_the_same_results_give_the_same_page() -> None:
