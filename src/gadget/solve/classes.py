@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gadget.solve.hierarchy import Hierarchy
-from gadget.solve.network import Floats, Integers
-from gadget.solve.pricing_tree import Tree
+from gadget.solve.market import Floats, Integers, Tree
+
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,7 +64,7 @@ def _find_values(job: Job, points: Integers, slot_seconds: float) -> Floats:
     values = job.utility.gain(0.0, work)
     if job.utility.non_decreasing:
         return values
-    if job.timing is not None:
+    if not job.work_is_proportional:
         parts: Floats = np.linspace(work[:-1], work[1:], _PARTS + 1, dtype=np.float64)
         most = np.maximum(values[1:], _most_between(job.utility, parts[:-1], parts[1:]).max(axis=0))
         return np.maximum.accumulate(np.concatenate([values[:1], most]))

@@ -1,7 +1,6 @@
 """Rings put into what is free, one job at a time, each the best at the prices: the moves of the search.
 
-On the tree of single servers. `free` and `width` of the market are what is left; taking a ring lowers them,
-releasing it raises them again.
+A market here lies on the ground (see `ground`): taking a ring lowers what is free, releasing it raises it.
 """
 
 from typing import NamedTuple
@@ -10,27 +9,30 @@ import numpy as np
 from numba import njit
 
 from gadget.solve.lagrangian import toll_of
-from gadget.solve.pricing_tree import Floats, Integers, find_best_ring, recover_ring
+from gadget.solve.market import Floats, Integers, Market, Orders, Tree
+from gadget.solve.pricing_tree import find_best_ring, recover_ring
 
 
 class Held(NamedTuple):
-    """The ring of each job as entries (node, workers, crossings), in a space of its own."""
+    """The ring of each job as entries (place, workers, crossings), in a space of its own."""
 
     start: Integers
     count: Integers
-    node: Integers
+    place: Integers
     workers: Integers
     crossings: Integers
     size: Integers
     gain: Floats
     """What the ring gains; 0 without one."""
+    tree: Integers
+    """The tree that the ring lies on; −1 for one that goes on from the slot before."""
 
 
-def build_held(orders, height: int) -> Held:
-    """No ring for anybody yet."""
+def build_held(orders: Orders, height: int, running: Integers) -> Held:
+    """No ring for anybody yet; with space for rings that run, of so many entries each."""
     jobs = len(orders.most)
-    # A ring enters at most `most` servers, and below its turn at most as many nodes on each level.
-    space = (orders.most + 1) * (height + 2)
+    # A ring enters at most `most` servers, and on each level at most as many nodes.
+    space = np.maximum((orders.most + 1) * (height + 2), running)
     start = np.concatenate([[0], np.cumsum(space)]).astype(np.int64)
     total = int(start[-1])
     return Held(
@@ -41,6 +43,7 @@ def build_held(orders, height: int) -> Held:
         np.zeros(total, np.int64),
         np.zeros(jobs, np.int64),
         np.zeros(jobs),
+        np.zeros(jobs, np.int64),
     )
 
 
@@ -49,89 +52,190 @@ def release(market, orders, held, job):
     """Take the ring of a job away."""
     begin = held.start[job]
     for entry in range(begin, begin + held.count[job]):
-        node = held.node[entry]
+        place = held.place[entry]
         for r in range(orders.demand.shape[1]):
-            market.free[node, r] += held.workers[entry] * orders.demand[job, r]
-        market.width[node] += held.crossings[entry] * orders.gbps[job]
+            market.free[place, r] += held.workers[entry] * orders.demand[job, r]
+        market.width[place] += held.crossings[entry] * orders.gbps[job]
     held.count[job] = 0
     held.size[job] = 0
     held.gain[job] = 0.0
 
 
 @njit(cache=True)
-def take(market, orders, held, job, node, workers, crossings, first, count, gain):
-    """Give a job the ring of these entries."""
+def occupy(market, orders, held, job):
+    """Take out of the market what the ring of a job uses."""
     begin = held.start[job]
-    size = 0
-    for entry in range(count):
-        at = node[first + entry]
-        held.node[begin + entry] = at
-        held.workers[begin + entry] = workers[first + entry]
-        held.crossings[begin + entry] = crossings[first + entry]
-        size += workers[first + entry]
+    for entry in range(begin, begin + held.count[job]):
+        place = held.place[entry]
         for r in range(orders.demand.shape[1]):
-            market.free[at, r] -= workers[first + entry] * orders.demand[job, r]
-        market.width[at] -= crossings[first + entry] * orders.gbps[job]
-    held.count[job] = count
-    held.size[job] = size
-    held.gain[job] = gain
+            market.free[place, r] -= held.workers[entry] * orders.demand[job, r]
+        market.width[place] -= held.crossings[entry] * orders.gbps[job]
 
 
 @njit(cache=True)
-def fits(market, orders, job, node, workers, crossings, first, count):
-    """True when these entries, each node once, fit into what is free."""
-    for entry in range(first, first + count):
-        at = node[entry]
+def occupy_all(market, orders, held):
+    """Take out what all rings use."""
+    for job in range(len(held.count)):
+        occupy(market, orders, held, job)
+
+
+@njit(cache=True)
+def copy_ring(source, target, job):
+    """Write the ring of a job into another store of the same spaces."""
+    begin = source.start[job]
+    for entry in range(begin, begin + source.count[job]):
+        target.place[entry] = source.place[entry]
+        target.workers[entry] = source.workers[entry]
+        target.crossings[entry] = source.crossings[entry]
+    target.count[job] = source.count[job]
+    target.size[job] = source.size[job]
+    target.gain[job] = source.gain[job]
+    target.tree[job] = source.tree[job]
+
+
+@njit(cache=True)
+def _can_stay(market, orders, stays, job):
+    for entry in range(stays.start[job], stays.start[job + 1]):
+        place = stays.node[entry]
         for r in range(orders.demand.shape[1]):
-            if workers[entry] * orders.demand[job, r] > market.free[at, r]:
+            if stays.workers[entry] * orders.demand[job, r] > market.free[place, r]:
                 return False
-        if crossings[entry] > 0 and crossings[entry] * orders.gbps[job] > market.width[at]:
+        if stays.crossings[entry] > 0 and stays.crossings[entry] * orders.gbps[job] > market.width[place]:
             return False
     return True
 
 
 @njit(cache=True)
-def insert(tree, market, orders, stays, held, job, scratch):
-    """Give a job that has none its best ring at the prices, if one is worth more than nothing; its value."""
-    floor, goes_on = 0.0, False
-    first = stays.start[job]
-    count = stays.start[job + 1] - first
-    if stays.gain[job] > -np.inf and fits(
-        market, orders, job, stays.node, stays.workers, stays.crossings, first, count
-    ):
-        worth = stays.gain[job]
-        for entry in range(first, first + count):
-            node = stays.node[entry]
-            for r in range(orders.demand.shape[1]):
-                worth -= stays.workers[entry] * orders.demand[job, r] * market.unit[node, r]
-            if stays.crossings[entry] > 0:
-                worth -= stays.crossings[entry] * toll_of(market, orders.gbps[job], node)
-        if worth >= 0.0:
-            # By a hair the ring that runs is better than its equals.
-            floor, goes_on = worth + 1e-9 * stays.gain[job], True
-    most = orders.most[job]
-    begin = orders.gain_start[job]
-    value, size, top = find_best_ring(
-        tree, market, orders.demand[job], orders.gbps[job], most, orders.gain[begin : begin + most + 1], floor, scratch
-    )
-    if size > 0:
-        entries = recover_ring(tree, most, size, top, scratch)
-        take(
-            market, orders, held, job, scratch.out_node, scratch.out_workers, scratch.out_crossings, 0, entries,
-            orders.gain[begin + size],
-        )
-    elif goes_on:
-        take(
-            market, orders, held, job, stays.node, stays.workers, stays.crossings, first, count, stays.gain[job]
-        )
-    return value
+def _cost_of_stay(market, orders, stays, job):
+    cost = 0.0
+    for entry in range(stays.start[job], stays.start[job + 1]):
+        place = stays.node[entry]
+        for r in range(orders.demand.shape[1]):
+            cost += stays.workers[entry] * orders.demand[job, r] * market.unit[place, r]
+        if stays.crossings[entry] > 0:
+            cost += stays.crossings[entry] * toll_of(market, orders.gbps[job], place)
+    return cost
 
 
 @njit(cache=True)
-def fill(tree, market, orders, stays, held, order, scratch):
-    """Each job in turn gives its ring up and takes its best one."""
-    for place in range(len(order)):
-        job = order[place]
+def _stay(stays, held, job):
+    begin, first = held.start[job], stays.start[job]
+    count = stays.start[job + 1] - first
+    size = 0
+    for entry in range(count):
+        held.place[begin + entry] = stays.node[first + entry]
+        held.workers[begin + entry] = stays.workers[first + entry]
+        held.crossings[begin + entry] = stays.crossings[first + entry]
+        size += stays.workers[first + entry]
+    held.count[job] = count
+    held.size[job] = size
+    held.gain[job] = stays.gain[job]
+    held.tree[job] = -1
+
+
+@njit(cache=True)
+def _view(ground, row, market, view):
+    """The market as it looks from one of the trees."""
+    for node in range(ground.parent.shape[1]):
+        place = ground.server_at[row, node]
+        if place >= 0:
+            for r in range(market.free.shape[1]):
+                view.free[node, r] = market.free[place, r]
+                view.unit[node, r] = market.unit[place, r]
+        link = ground.link_at[row, node]
+        view.width[node] = market.width[link] if link >= 0 else -1.0
+        view.edge[node] = market.edge[link] if link >= 0 else 0.0
+
+
+@njit(cache=True)
+def _keep(ground, row, is_one, held, job, entries, scratch, gain, size):
+    """Write the ring just recovered into the store."""
+    begin = held.start[job]
+    count = 0
+    for entry in range(entries):
+        node = scratch.out_node[entry]
+        if is_one:
+            held.place[begin + count] = node
+            held.workers[begin + count] = scratch.out_workers[entry]
+            held.crossings[begin + count] = scratch.out_crossings[entry]
+            count += 1
+            continue
+        if scratch.out_workers[entry] > 0:
+            held.place[begin + count] = ground.server_at[row, node]
+            held.workers[begin + count] = scratch.out_workers[entry]
+            held.crossings[begin + count] = 0
+            count += 1
+        if scratch.out_crossings[entry] > 0:
+            held.place[begin + count] = ground.link_at[row, node]
+            held.workers[begin + count] = 0
+            held.crossings[begin + count] = scratch.out_crossings[entry]
+            count += 1
+    held.count[job] = count
+    held.size[job] = size
+    held.gain[job] = gain
+    held.tree[job] = row
+
+
+@njit(cache=True)
+def insert(ground, is_one, market, view, orders, stays, held, job, floor, scratch):
+    """Give a job that has none its best ring at the prices, if one is worth more than `floor`.
+
+    The ring that ran is kept when no other is worth more by a hair.
+    """
+    goes_on = False
+    if stays.gain[job] > -np.inf and _can_stay(market, orders, stays, job):
+        worth = stays.gain[job] - _cost_of_stay(market, orders, stays, job)
+        if worth > floor:
+            floor, goes_on = worth + 1e-9 * abs(stays.gain[job]), True
+    most = orders.most[job]
+    if most > 0:
+        begin = orders.gain_start[job]
+        gain = orders.gain[begin : begin + most + 1]
+        for row in range(ground.parent.shape[0]):
+            tree = Tree(
+                ground.parent[row], ground.kid_start[row], ground.kids[row], ground.copies, ground.is_server[row]
+            )
+            if is_one:
+                value, size, top = find_best_ring(
+                    tree, market, orders.demand[job], orders.gbps[job], most, gain, floor, scratch
+                )
+            else:
+                _view(ground, row, market, view)
+                value, size, top = find_best_ring(
+                    tree, view, orders.demand[job], orders.gbps[job], most, gain, floor, scratch
+                )
+            if size > 0:
+                goes_on = False
+                floor = value + 1e-12 * abs(value)
+                entries = recover_ring(tree, most, size, top, scratch)
+                _keep(ground, row, is_one, held, job, entries, scratch, gain[size], size)
+    if goes_on:
+        _stay(stays, held, job)
+    if held.count[job] > 0:
+        occupy(market, orders, held, job)
+
+
+@njit(cache=True)
+def fill(ground, is_one, market, view, orders, stays, held, order, floor, scratch):
+    """Each job in turn gives its ring up and takes its best one; the gain of all rings then."""
+    for turn in range(len(order)):
+        job = order[turn]
         if held.count[job] > 0:
             release(market, orders, held, job)
-        insert(tree, market, orders, stays, held, job, scratch)
+        insert(ground, is_one, market, view, orders, stays, held, job, floor, scratch)
+    return held.gain.sum()
+
+
+@njit(cache=True)
+def scaled(market, factor):
+    """The same goods at prices scaled by a factor."""
+    return Market(
+        market.free,
+        market.width,
+        market.unit * factor,
+        market.edge * factor,
+        market.cut_start,
+        market.cut_shares,
+        market.cut_price * factor,
+        market.cut_width,
+    )

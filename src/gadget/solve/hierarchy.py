@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gadget.solve.network import Floats, Integers, Network
-from gadget.solve.pricing_tree import Tree
+from gadget.solve.market import Floats, Integers, Tree
+from gadget.solve.network import Network
+
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +75,7 @@ def _build_tree(network: Network) -> Hierarchy:
 
 def _build_cuts(network: Network) -> Hierarchy:
     """Nested components of the nodes within h hops of a server, as a tree over the servers."""
-    count = len(network.nodes)
-    hops = np.full(count, count, dtype=np.int64)
-    hops[: network.servers] = 0
-    frontier, step = list(range(network.servers)), 0
-    while frontier:
-        step += 1
-        after = [b for node in frontier for b, _ in network.around[node] if hops[b] == count]
-        for node in after:
-            hops[node] = step
-        frontier = list(dict.fromkeys(after))
+    count, hops = len(network.nodes), network.hops_to_servers
     links = {s: [link for _, link in network.around[s]] for s in range(network.servers)}
     below: dict[int, list[int]] = {s: [] for s in range(network.servers)}
     holder = list(range(count))  # the set that each node lies in by now; servers begin as their own

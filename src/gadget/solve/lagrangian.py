@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from gadget.solve.pricing_tree import Booleans, Floats, Integers, find_best_ring, recover_ring, shares_of
+from gadget.solve.market import Booleans, Floats, Integers
+from gadget.solve.pricing_tree import find_best_ring, recover_ring, shares_of
 
 
 class Stays(NamedTuple):
@@ -38,11 +39,9 @@ class Answers(NamedTuple):
 
 @njit(cache=True)
 def answer_all(tree, market, orders, stays, which, scratch, answers):
-    """The best ring of each job in `which`, as entries one after the other; how many entries there are.
-
-    `answers` must have space; the space needed for a job is (most + 1) · (height + 2).
-    """
+    """The best ring of each job in `which`, as entries one after the other; False if they need more space."""
     count = 0
+    space = len(answers.node)
     for place in range(len(which)):
         job = which[place]
         answers.start[place] = count
@@ -61,12 +60,16 @@ def answer_all(tree, market, orders, stays, which, scratch, answers):
         if size > 0:
             goes_on = False
             entries = recover_ring(tree, most, size, top, scratch)
+            if count + entries > space:
+                return False
             for entry in range(entries):
                 answers.node[count] = scratch.out_node[entry]
                 answers.workers[count] = scratch.out_workers[entry]
                 answers.crossings[count] = scratch.out_crossings[entry]
                 count += 1
         elif goes_on:
+            if count + stays.start[job + 1] - stays.start[job] > space:
+                return False
             for entry in range(stays.start[job], stays.start[job + 1]):
                 answers.node[count] = stays.node[entry]
                 answers.workers[count] = stays.workers[entry]
@@ -76,7 +79,7 @@ def answer_all(tree, market, orders, stays, which, scratch, answers):
         answers.size[place] = size
         answers.stays[place] = goes_on
     answers.start[len(which)] = count
-    return count
+    return True
 
 
 @njit(cache=True)

@@ -172,3 +172,55 @@ def _read(highs: highspy.Highs, program: LinearProgram, scaled: Scaled, outcome:
     is_linear = outcome is Outcome.OPTIMAL and not is_integer
     prices = np.array(found.row_dual) * scaled.rows / scaled.objective if is_linear else None
     return Solution(outcome, objective, bound, values, prices)
+
+
+class Master:
+    """A linear program that grows by columns: maximise, every row ≤ its limit, every variable ≥ 0.
+
+    The simplex method goes on from where it stopped, so that a few columns more cost a few steps more.
+    """
+
+    def __init__(self, limits: Floats, largest_gain: float) -> None:
+        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy ships no types for it
+        self._highs.setOptionValue("output_flag", False)
+        self._highs.setOptionValue("threads", 1)
+        self._highs.setOptionValue("small_matrix_value", 1e-12)
+        self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self._gain_scale = SOLVER_SCALE / max(largest_gain, 1e-200)
+        self._row_scale = np.zeros(0)
+        self.add_rows(limits)
+
+    def add_rows(self, limits: Floats) -> None:
+        """Rows that no column uses yet."""
+        scale = 1 / np.where(limits > 0, limits, 1.0)
+        self._row_scale = np.concatenate([self._row_scale, scale])
+        count, none = len(limits), np.zeros(0)
+        self._highs.addRows(
+            count, np.full(count, -highspy.kHighsInf), limits * scale, 0, np.zeros(count, np.int32), none, none
+        )
+
+    def add_columns(self, gains: Floats, columns: sparse.csc_matrix) -> None:
+        """Columns with their gains; `columns` has as many rows as there are."""
+        count = len(gains)
+        scaled = columns.data * self._row_scale[columns.indices]
+        self._highs.addCols(
+            count,
+            gains * self._gain_scale,
+            np.zeros(count),
+            np.full(count, highspy.kHighsInf),
+            columns.nnz,
+            columns.indptr[:-1].astype(np.int32),
+            columns.indices.astype(np.int32),
+            scaled,
+        )
+
+    def solve(self) -> tuple[float, Floats, Floats]:
+        """The best objective, the values of the columns, and the prices of the rows."""
+        self._highs.run()
+        status = self._highs.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise SolverFailed(f"HiGHS ended with {self._highs.modelStatusToString(status)!r}.")
+        found = self._highs.getSolution()
+        objective = self._highs.getInfo().objective_function_value / self._gain_scale
+        prices = np.array(found.row_dual) * self._row_scale / self._gain_scale
+        return objective, np.array(found.col_value), np.maximum(prices, 0.0)

@@ -11,7 +11,6 @@ from gadget.model.cluster import Cluster
 from gadget.model.job import Job
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +29,11 @@ class Network:
     """Capacity of each directed link."""
     around: tuple[tuple[tuple[int, int], ...], ...]
     """For each node its neighbours as (node, directed link that leads there)."""
+
+    @cached_property
+    def link_between(self) -> dict[tuple[int, int], int]:
+        """The directed link from one node to a neighbour."""
+        return {(node, there): link for node, beside in enumerate(self.around) for there, link in beside}
 
     @cached_property
     def components(self) -> tuple[list[int], ...]:
@@ -53,6 +57,20 @@ class Network:
     def is_forest(self) -> bool:
         """True when there is at most one route between any two nodes."""
         return len(self.link_gbps) // 2 == len(self.nodes) - len(self.components)
+
+    @cached_property
+    def hops_to_servers(self) -> NDArray[np.int64]:
+        """Links to the nearest server, for each node; the number of nodes where none is reached."""
+        count = len(self.nodes)
+        hops = np.full(count, count, dtype=np.int64)
+        hops[: self.servers] = 0
+        frontier = list(range(self.servers))
+        for node in frontier:  # grows while it is read
+            for beside, _ in self.around[node]:
+                if hops[beside] == count:
+                    hops[beside] = hops[node] + 1
+                    frontier.append(beside)
+        return hops
 
     def demand(self, job: Job) -> Floats | None:
         """What a worker takes of each resource, or None if it needs one that no server has."""

@@ -1,7 +1,5 @@
 """What is still free on servers and links while a slot fills up."""
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,7 +43,7 @@ class Room:
     def admits(self, job: Job, ring: Ring) -> bool:
         """True when it is a ring and fits into what is free; a ring of the past may be neither by now."""
         number = self.network.node_number
-        if not _is_closed(ring) or not all(node in number for route in ring.routes for node in route):
+        if not is_closed(ring) or not all(node in number for route in ring.routes for node in route):
             return False
         fits = self.fits(job)
         for server, workers in ring.workers_by_server().items():
@@ -69,18 +67,12 @@ class Room:
 
     def _links(self, ring: Ring) -> list[int] | None:
         """The directed links the ring crosses; None when it crosses where none is."""
-        number, around = self.network.node_number, self.network.around
-        found = []
-        for route in ring.routes:
-            for here, there in pairwise(route):
-                link = next((link for node, link in around[number[here]] if node == number[there]), None)
-                if link is None:
-                    return None
-                found.append(link)
-        return found
+        number, between = self.network.node_number, self.network.link_between
+        found = [between.get((number[here], number[there])) for here, there in ring.hops()]
+        return None if None in found else [link for link in found if link is not None]
 
 
-def _is_closed(ring: Ring) -> bool:
+def is_closed(ring: Ring) -> bool:
     """True when the routes lead from each worker to the next and every server is entered once, (9)."""
     if ring.size < 2:
         return ring.size == 1 and not ring.routes

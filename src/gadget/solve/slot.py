@@ -1,14 +1,17 @@
 """The slot problem as arrays: who may have which ring size now, and what it gains."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gadget.model.job import ActiveJob
+from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
 from gadget.model.utility import find_majorant
-from gadget.solve.greedy import largest_ring
+from gadget.solve.reach import find_largest_rings
 from gadget.solve.network import Network, compile_network
 from gadget.solve.room import Room
 
@@ -31,24 +34,56 @@ class SlotProblem:
     """l: what a worker of each job takes of each resource, (jobs × resources)."""
     gbps: Floats
     """b of each job."""
-    fits: Integers
-    """Workers of each job that each empty server holds, (jobs × servers)."""
     pair_job: Integers
     pair_size: Integers
     pair_gain: Floats
     """π_{iκ} that decisions are made on."""
     true_gain: Floats
     """π_{iκ} by the true utility; the same unless a majorant stands in."""
+    running: tuple[Ring | None, ...]
+    """The ring of each job in the slot before."""
+    stay_gain: Floats
+    """What each job gains by going on with that ring; −∞ where it has none or may not."""
 
     @property
     def is_surrogate(self) -> bool:
         """True when decisions are made on another gain than the true one."""
         return not np.array_equal(self.pair_gain, self.true_gain)
 
+    @cached_property
+    def fits(self) -> Integers:
+        """Workers of each job that each empty server holds, (jobs × servers)."""
+        empty = Room(self.network)
+        rows = [empty.fits(active.job) for active in self.jobs]
+        return np.array(rows, dtype=np.int64).reshape(len(rows), self.network.servers)
+
+    @cached_property
+    def pair_start(self) -> Integers:
+        """Where the pairs of each job begin; one entry more than there are jobs."""
+        return np.searchsorted(self.pair_job, np.arange(len(self.jobs) + 1))
+
+    @cached_property
+    def number_of(self) -> dict[str, int]:
+        """The number of each job by its name."""
+        return {active.job.name: place for place, active in enumerate(self.jobs)}
+
     def gain(self, job: int, size: int) -> float:
         """π of one pair; 0 for a pair that is not listed."""
-        found = np.flatnonzero((self.pair_job == job) & (self.pair_size == size))
-        return float(self.pair_gain[found[0]]) if len(found) else 0.0
+        first, last = self.pair_start[job], self.pair_start[job + 1]
+        place = first + int(np.searchsorted(self.pair_size[first:last], size))
+        return float(self.pair_gain[place]) if place < last and self.pair_size[place] == size else 0.0
+
+    def worth(self, rings: Iterable[Ring]) -> float:
+        """Σ of the gains that are decided on."""
+        total = 0.0
+        for ring in rings:
+            job = self.number_of[ring.job]
+            before = self.running[job]
+            if before is not None and before.workers == ring.workers and self.stay_gain[job] > -np.inf:
+                total += float(self.stay_gain[job])
+            else:
+                total += self.gain(job, ring.size)
+        return total
 
     def most_workers(self) -> Integers:
         """The largest listed size of each job."""
@@ -62,46 +97,62 @@ class SlotProblem:
 
     def keep_pairs(self, keep: NDArray[np.bool_]) -> "SlotProblem":
         """The problem with only some of its pairs; jobs stay, so that their numbers do."""
-        return SlotProblem(
-            self.network,
-            self.jobs,
-            self.slot_seconds,
-            self.demand,
-            self.gbps,
-            self.fits,
-            self.pair_job[keep],
-            self.pair_size[keep],
-            self.pair_gain[keep],
-            self.true_gain[keep],
+        return replace(
+            self,
+            pair_job=self.pair_job[keep],
+            pair_size=self.pair_size[keep],
+            pair_gain=self.pair_gain[keep],
+            true_gain=self.true_gain[keep],
         )
 
 
-def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True) -> SlotProblem:
+def build_slot_problem(
+    snapshot: Snapshot, *, majorant: bool = True, by_ring: bool = False
+) -> SlotProblem:
     """The slot problem (10)–(11) of a snapshot.
 
     With `majorant`, a utility that is not concave is replaced by its least concave majorant over the
     worker-slots that the job can still reach; without, gains are the literal ones.
+
+    A job that loses work by a restart gains less by a new ring than by the one it has. With `by_ring`, pairs
+    are new rings, and `stay_gain` is for those that know the difference; without, a pair gains the more of
+    the two, so that a bound on pairs holds either way.
     """
     network = compile_network(snapshot.cluster)
-    empty = Room(network)
-    jobs, demands, fits = [], [], []
+    largest = find_largest_rings(network, [active.job for active in snapshot.jobs])
+    jobs, demands, stay_gains = [], [], []
+    running: list[Ring | None] = []
     sizes: list[Integers] = []
     gains: list[Floats] = []
     true: list[Floats] = []
-    for active in snapshot.jobs:
-        demand = network.demand(active.job)
-        if demand is None or snapshot.slot < active.job.arrival:
+    for active, cluster_most in zip(snapshot.jobs, largest, strict=True):
+        job = active.job
+        demand = network.demand(job)
+        if demand is None or snapshot.slot < job.arrival:
             continue
-        most = min(active.largest_ring, largest_ring(network, active.job))
-        if most < active.job.min_workers:
+        most = min(active.largest_ring, cluster_most)
+        if most < job.min_workers:
             continue
-        own_sizes = np.arange(active.job.min_workers, most + 1)
+        own_sizes = np.arange(job.min_workers, most + 1)
+        before = snapshot.running.ring_of.get(job.name)
+        stands_in = majorant and not job.utility.concave
         own_true = snapshot.gains(active, own_sizes)
-        own = _majorant_gains(snapshot, active, own_sizes) if majorant else own_true
+        own = _majorant_gains(snapshot, active, own_sizes) if stands_in else own_true
+        stays = before is not None and job.min_workers <= before.size <= most
+        stay_gains.append(own[before.size - job.min_workers] if stays and before is not None else -np.inf)
+        if job.resize_cost and active.served > 0:
+            lossy_true = snapshot.gains(active, own_sizes, restart=True)
+            lossy = (
+                _majorant_gains(snapshot, active, own_sizes, restart=True) if stands_in else lossy_true
+            )
+            if before is None or by_ring:
+                own, own_true = lossy, lossy_true
+            else:
+                own, own_true = np.maximum(own, lossy), np.maximum(own_true, lossy_true)
         worth = own >= 0
         jobs.append(active)
         demands.append(demand)
-        fits.append(empty.fits(active.job))
+        running.append(before)
         sizes.append(own_sizes[worth])
         gains.append(own[worth])
         true.append(own_true[worth])
@@ -112,11 +163,12 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True) -> SlotProb
         slot_seconds=snapshot.slot_seconds,
         demand=np.array(demands).reshape(count, len(network.resource_number)),
         gbps=np.array([active.job.bandwidth_gbps for active in jobs], dtype=np.float64),
-        fits=np.array(fits, dtype=np.int64).reshape(count, network.servers),
         pair_job=np.repeat(np.arange(count), [len(own) for own in sizes]),
         pair_size=np.concatenate([np.zeros(0, dtype=np.int64), *sizes]),
         pair_gain=np.concatenate([np.zeros(0), *gains]),
         true_gain=np.concatenate([np.zeros(0), *true]),
+        running=tuple(running),
+        stay_gain=np.array(stay_gains, dtype=np.float64),
     )
 
 
@@ -124,7 +176,9 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True) -> SlotProb
 _MOST_POINTS = 4096
 
 
-def _majorant_gains(snapshot: Snapshot, active: ActiveJob, sizes: Integers) -> Floats:
+def _majorant_gains(
+    snapshot: Snapshot, active: ActiveJob, sizes: Integers, *, restart: bool = False
+) -> Floats:
     """Gains of the sizes on the least concave majorant of μ over what the job can still reach.
 
     What it can reach: with a rate, every whole number of worker-slots that its budget pays for and its
@@ -132,8 +186,6 @@ def _majorant_gains(snapshot: Snapshot, active: ActiveJob, sizes: Integers) -> F
     the ring that does most.
     """
     utility = active.job.utility
-    if utility.concave:
-        return snapshot.gains(active, sizes)
     slots_left = snapshot.slots - snapshot.slot
     done = active.work(snapshot.slot_seconds)
     works = active.job.work_in_slot(sizes, snapshot.slot_seconds)
@@ -145,8 +197,9 @@ def _majorant_gains(snapshot: Snapshot, active: ActiveJob, sizes: Integers) -> F
         pace = float(works[best])
         steps = int(min(active.worker_slots_left / int(sizes[best]), slots_left))
     ahead = pace * _thin(steps, (utility.landmarks - done) / pace)
-    points = np.unique(np.concatenate([[0.0], works, ahead]))
-    place = np.searchsorted(points, works)
+    asked = active.job.work_in_slot(sizes, snapshot.slot_seconds, restart=restart)
+    points = np.unique(np.concatenate([[0.0], works, asked, ahead]))
+    place = np.searchsorted(points, asked)
     majorant = find_majorant(utility.gain(done, done + points), int(place.max()), at=points)
     return np.asarray(majorant[place])
 

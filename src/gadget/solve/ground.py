@@ -1,0 +1,163 @@
+"""Where rings can lie: one tree, or several spanning trees of a graph, over the same servers and links.
+
+A ring on a tree crosses each of its links once in each direction, so one number a link says what is free. On a
+graph every ring lies on one of several shortest-path trees: through each spine of a leaf–spine network, each
+core of a fat-tree, from each server of a torus. Different rings take different trees as prices and room tell
+them to, so that parallel links share the load.
+"""
+
+import weakref
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gadget.solve.hierarchy import Hierarchy, build_hierarchy
+from gadget.solve.market import Booleans, Integers
+from gadget.solve.network import Network
+
+# Nodes of all trees together: what a job looks at when it seeks a place.
+MOST_NODES = 60_000
+
+
+class Ground(NamedTuple):
+    """Trees as rows, and where their nodes and links lie on the ground: servers first, then links."""
+
+    parent: Integers
+    kid_start: Integers
+    kids: Integers
+    is_server: Booleans
+    server_at: Integers
+    """Ground place of each node that is a server, else −1."""
+    link_at: Integers
+    """Ground place of the link to each node's parent, else −1."""
+    copies: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """The ground of a network, with what is needed to come and go between it and names."""
+
+    ground: Ground
+    is_one: bool
+    """True when there is one tree and its node numbers are the ground places."""
+    places: int
+    place_of_server: Integers
+    place_of_link: Integers
+    """Ground place of each undirected link."""
+    node_of: Integers
+    """Network node of each tree node, a row a tree; −1 for a root that stands for none."""
+
+
+_FOUND: dict[int, Sites] = {}
+
+
+def find_sites(network: Network) -> Sites:
+    """The ground of a network; found once in its life."""
+    key = id(network)
+    if key not in _FOUND:
+        _FOUND[key] = _lay_tree(network) if network.is_forest else _lay_graph(network)
+        weakref.finalize(network, _FOUND.pop, key, None)
+    return _FOUND[key]
+
+
+def _lay_tree(network: Network) -> Sites:
+    hierarchy = build_hierarchy(network)
+    tree, count = hierarchy.tree, len(hierarchy.tree.parent)
+    place_of_link = np.full(len(network.link_gbps) // 2, -1, dtype=np.int64)
+    crossed = np.flatnonzero(np.diff(hierarchy.cut_start))
+    place_of_link[hierarchy.cut_links // 2] = crossed
+    own = np.arange(count, dtype=np.int64)
+    ground = Ground(
+        tree.parent[None],
+        tree.kid_start[None],
+        tree.kids[None],
+        tree.is_server[None],
+        np.where(tree.is_server, own, -1)[None],
+        own[None],
+        tree.copies,
+    )
+    return Sites(ground, True, count, hierarchy.node_of_server, place_of_link, hierarchy.network_node[None])
+
+
+def _lay_graph(network: Network) -> Sites:
+    hierarchy = build_hierarchy(network)
+    roots = _choose_roots(network, hierarchy)
+    count = len(network.nodes) + 1
+    trees = [_spread(network, root) for root in roots]
+    node_of = np.array([nodes for nodes, _, _ in trees], dtype=np.int64)
+    parent = np.array([parents for _, parents, _ in trees], dtype=np.int64)
+    link = np.array([links for _, _, links in trees], dtype=np.int64)
+    kid_start = np.zeros((len(trees), count + 1), dtype=np.int64)
+    kids = np.zeros((len(trees), count - 1), dtype=np.int64)
+    for row in range(len(trees)):
+        kids[row] = np.argsort(parent[row], kind="stable")[1:]
+        kid_start[row, 1:] = np.cumsum(np.bincount(parent[row, 1:], minlength=count))
+    is_server = (node_of >= 0) & (node_of < network.servers)
+    ground = Ground(
+        parent,
+        kid_start,
+        kids,
+        is_server,
+        np.where(is_server, node_of, -1),
+        np.where(link >= 0, network.servers + link // 2, -1),
+        np.ones(count, dtype=np.int64),
+    )
+    links = len(network.link_gbps) // 2
+    return Sites(
+        ground,
+        False,
+        network.servers + links,
+        np.arange(network.servers),
+        network.servers + np.arange(links),
+        node_of,
+    )
+
+
+def _choose_roots(network: Network, hierarchy: Hierarchy) -> list[int]:
+    """Switches farthest from the servers; where servers are joined to each other, these. Evenly thinned out."""
+    if hierarchy.depth.max(initial=0) > 1:
+        hops = network.hops_to_servers
+        reached = hops < len(network.nodes)
+        roots = np.flatnonzero(reached & (hops == hops[reached].max())).tolist()
+    else:
+        roots = list(range(network.servers))
+    most = max(4, MOST_NODES // (len(network.nodes) + 1))
+    if len(roots) > most:
+        roots = [roots[place] for place in np.linspace(0, len(roots) - 1, most).astype(int)]
+    return roots or [0]
+
+
+def _spread(network: Network, root: int) -> tuple[list[int], list[int], list[int]]:
+    """A breadth-first tree in depth-first numbers under a root that stands for nothing: nodes, parents, links.
+
+    Neighbours are looked at from another one on for every root, so that trees do not all bend the same way.
+    """
+    above: dict[int, tuple[int, int]] = {root: (-1, -1)}
+    kids: dict[int, list[int]] = {}
+    tops = [root]
+    for start in (root, *range(len(network.nodes))):
+        if start in above and start != root:
+            continue
+        if start != root:
+            above[start] = (-1, -1)
+            tops.append(start)
+        frontier = [start]
+        for node in frontier:  # grows while it is read
+            beside = network.around[node]
+            turn = root % max(1, len(beside))
+            for there, link in (*beside[turn:], *beside[:turn]):
+                if there not in above:
+                    above[there] = (node, link)
+                    kids.setdefault(node, []).append(there)
+                    frontier.append(there)
+    nodes, parents, links = [-1], [-1], [-1]
+    stack = [(top, 0) for top in reversed(tops)]
+    while stack:
+        node, parent = stack.pop()
+        here = len(nodes)
+        nodes.append(node)
+        parents.append(parent)
+        links.append(above[node][1])
+        stack.extend((kid, here) for kid in reversed(kids.get(node, ())))
+    return nodes, parents, links

@@ -1,0 +1,124 @@
+"""What the pricing kernel works on: a tree, what is free on it and at what price, and jobs. Plain arrays."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gadget.model.quantity import TOLERANCE
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+# Rounding may leave a hair too little for a worker that fits exactly; the referee lets four times that pass.
+SLACK = TOLERANCE / 4
+
+
+class Tree(NamedTuple):
+    """Nodes numbered so that children come after their parents; node 0 is the root."""
+
+    parent: Integers
+    kid_start: Integers
+    kids: Integers
+    copies: Integers
+    """How many alike siblings the node stands for, itself included."""
+    is_server: Booleans
+
+
+class Market(NamedTuple):
+    """What is for sale, and at what price."""
+
+    free: Floats
+    """Of each resource on each server, (nodes × resources)."""
+    width: Floats
+    """Gbps free on the link to the parent; a job that needs more cannot cross it."""
+    unit: Floats
+    """Price of each resource on each server, (nodes × resources)."""
+    edge: Floats
+    """Price of a Gbps both ways on the link to the parent."""
+    cut_start: Integers
+    """Where the cuts of each node's link begin in the two arrays below."""
+    cut_shares: Integers
+    """u: at most u rings wider than width/(u+1) cross a link, and so on (see `shares_of`)."""
+    cut_price: Floats
+    cut_width: Floats
+    """Width that the shares are counted in: of the whole link, not of what is free."""
+
+
+class Orders(NamedTuple):
+    """Jobs as the kernel sees them."""
+
+    demand: Floats
+    gbps: Floats
+    most: Integers
+    """The largest size of each job."""
+    gain_start: Integers
+    gain: Floats
+    """Gain of sizes 0 … most, job after job; −∞ for sizes that a job may not have."""
+
+
+class Scratch(NamedTuple):
+    """Space to work in, for trees up to a size."""
+
+    unit: Floats
+    toll: Floats
+    fit: Integers
+    reach: Integers
+    cheapest: Floats
+    largest: Integers
+    least_toll: Floats
+    promise: Floats
+    has_curve: Booleans
+    curve: Floats
+    step: Floats
+    choice: Integers
+    stage_kid: Integers
+    stack: Integers
+    bucket_cost: Floats
+    bucket_node: Integers
+    bucket_space: Floats
+    out_node: Integers
+    out_workers: Integers
+    out_crossings: Integers
+
+
+def build_scratch(tree: Tree, largest_size: int) -> Scratch:
+    """Space for pricing rings of up to that many workers on the tree."""
+    nodes, width = len(tree.parent), largest_size + 1
+    inner = np.flatnonzero(np.diff(tree.kid_start))
+    stages = 0
+    for node in inner:
+        kids = tree.kids[tree.kid_start[node] : tree.kid_start[node + 1]]
+        leaf = tree.kid_start[kids] == tree.kid_start[kids + 1]
+        stages = max(stages, int(np.where(leaf, 1, np.minimum(tree.copies[kids], width)).sum()))
+    outputs = (largest_size + 1) * (_height(tree) + 2)
+    return Scratch(
+        unit=np.zeros(nodes),
+        toll=np.zeros(nodes),
+        fit=np.zeros(nodes, np.int64),
+        reach=np.zeros(nodes, np.int64),
+        cheapest=np.zeros(nodes),
+        largest=np.zeros(nodes, np.int64),
+        least_toll=np.zeros(nodes),
+        promise=np.zeros(nodes),
+        has_curve=np.zeros(nodes, np.bool_),
+        curve=np.zeros((nodes if len(inner) else 1, width)),
+        step=np.zeros(width),
+        choice=np.zeros((stages + 1, width), np.int64),
+        stage_kid=np.zeros(stages + 1, np.int64),
+        stack=np.zeros((outputs + 1, 2), np.int64),
+        bucket_cost=np.zeros(width),
+        bucket_node=np.zeros(width, np.int64),
+        bucket_space=np.zeros(width),
+        out_node=np.zeros(outputs, np.int64),
+        out_workers=np.zeros(outputs, np.int64),
+        out_crossings=np.zeros(outputs, np.int64),
+    )
+
+
+def _height(tree: Tree) -> int:
+    depth = np.zeros(len(tree.parent), np.int64)
+    for node in range(1, len(tree.parent)):
+        depth[node] = depth[tree.parent[node]] + 1
+    return int(depth.max(initial=0))
