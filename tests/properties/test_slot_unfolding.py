@@ -21,7 +21,7 @@ from gadget import (
     Snapshot,
     find_violations,
 )
-from gadget.solve.network import Network, compile_network, link_ends
+from gadget.solve.network import Network, compile_network
 from gadget.solve.unfolding import join_legs, unfold_ring
 from tests.tiny_slots import tiny_clusters
 
@@ -110,7 +110,7 @@ def test_an_unfolded_ring_keeps_to_the_flow_of_its_edges(cluster: Cluster, data:
             flows[edge, [2 * cable, 2 * cable + 1]] = 1
     ring = unfold_ring(network, "j", stops, flows)
     check_shape(cluster, ring, stops, network)
-    tail, head = link_ends(network)
+    tail, head = network.ends
     carried = {
         (network.nodes[a], network.nodes[b]): round(float(amount))
         for a, b, amount in zip(tail, head, np.round(flows).sum(axis=0), strict=True)

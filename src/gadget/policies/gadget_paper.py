@@ -8,7 +8,7 @@ from gadget.errors import BadOption
 from gadget.model.decision import Decision
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
-from gadget.policies.search import build_decision, worth
+from gadget.policies.search import build_decision
 from gadget.solve.augmented import build_columns, build_copies
 from gadget.solve.decompose import DUST, decompose
 from gadget.solve.flow import build_flow_program
@@ -118,4 +118,4 @@ def _find_mappings(problem: SlotProblem, written_out: bool) -> tuple[float, list
 
 def _best_repaired(problem: SlotProblem, draws: list[Draw], *, refill: bool) -> tuple[Ring, ...]:
     repaired = (repair(problem, draw.mappings, refill=refill) for draw in draws)
-    return max(repaired, key=lambda rings: worth(problem, rings))
+    return max(repaired, key=lambda rings: problem.worth(rings))

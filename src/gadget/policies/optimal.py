@@ -9,7 +9,7 @@ from gadget.errors import BadOption
 from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.gadget_paper import round_relaxation
-from gadget.policies.search import build_decision, worth
+from gadget.policies.search import build_decision
 from gadget.solve.exact import Solver, solve_exactly
 from gadget.solve.repair import fill_idle
 from gadget.solve.slot import build_slot_problem
@@ -42,11 +42,11 @@ class Optimal:
         problem = whole.worthwhile()
         # The answer is the optimum, so that chance has no part in it: a generator of its own.
         bound, rings = round_relaxation(problem, np.random.default_rng(0), rounds=3)
-        proved = worth(problem, rings) >= bound * (1 - _REACHED)
+        proved = problem.worth(rings) >= bound * (1 - _REACHED)
         if not proved:
             answer = solve_exactly(problem, time_limit=self.time_limit, gap=self.gap, solver=self.solver)
             proved, bound = answer.is_proved and self.gap == 0, min(bound, answer.bound)
-            rings = max(rings, answer.rings, key=lambda found: worth(problem, found))
+            rings = max(rings, answer.rings, key=lambda found: problem.worth(found))
         return build_decision(
             "optimal", snapshot, whole, fill_idle(whole, rings), bound=bound, is_proved=proved
         )

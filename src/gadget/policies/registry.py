@@ -8,19 +8,21 @@ from gadget.errors import BadOption
 from gadget.model.names import nearest_hint
 from gadget.policies.drf import Drf
 from gadget.policies.fifo import Fifo
+from gadget.policies.gadget import Gadget
 from gadget.policies.gadget_paper import GadgetPaper
 from gadget.policies.las import Las
 from gadget.policies.optimal import Optimal
 from gadget.policies.policy import Policy
 
 POLICIES: dict[str, type[Policy]] = {
+    "gadget": Gadget,
     "gadget-paper": GadgetPaper,
     "optimal": Optimal,
     "fifo": Fifo,
     "drf": Drf,
     "las": Las,
 }
-DEFAULT_POLICY = "gadget-paper"
+DEFAULT_POLICY = "gadget"
 
 
 def build_policy(text: str, **common: Any) -> Policy:

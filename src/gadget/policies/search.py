@@ -1,6 +1,7 @@
 """What policies that optimise gains have in common: from rings and a bound to a decision."""
 
 from gadget.model.decision import Decision, Reason, Status, Surrogate, Waiting
+from gadget.model.prices import Prices
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Snapshot
 from gadget.policies.waiting import explain_no_place, find_obstacle
@@ -18,6 +19,7 @@ def build_decision(
     *,
     bound: float | None,
     is_proved: bool = False,
+    prices: Prices | None = None,
 ) -> Decision:
     """A decision with its objective, bound, status, and a reason for every job that waits.
 
@@ -26,7 +28,7 @@ def build_decision(
     """
     allocation = Allocation(rings)
     objective = snapshot.objective(allocation)
-    decided = worth(problem, rings)
+    decided = problem.worth(rings)
     if bound is not None:
         bound = max(bound, decided)  # the solver's rounding
     surrogate = Surrogate(decided, bound) if problem.is_surrogate else None
@@ -42,13 +44,8 @@ def build_decision(
         upper_bound=bound,
         status=Status.HEURISTIC if bound is None else proved,
         surrogate=surrogate,
+        prices=prices,
     )
-
-
-def worth(problem: SlotProblem, rings: tuple[Ring, ...]) -> float:
-    """Σ of the gains that are decided on."""
-    number = {active.job.name: place for place, active in enumerate(problem.jobs)}
-    return sum(problem.gain(number[ring.job], ring.size) for ring in rings)
 
 
 def explain_waiting(snapshot: Snapshot, problem: SlotProblem, allocation: Allocation) -> tuple[Waiting, ...]:

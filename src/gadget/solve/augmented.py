@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from gadget.solve.lp import LinearProgram
 from gadget.solve.mapping import Mapping
-from gadget.solve.network import link_ends
 from gadget.solve.rows import RowFamilies
 from gadget.solve.slot import SlotProblem
 
@@ -63,7 +62,7 @@ def build_copies(problem: SlotProblem) -> Copies:
     width = int(widths.sum())
     rows = RowFamilies(width)
     objective, upper = np.zeros(width), np.ones(width)
-    tail, head = link_ends(problem.network)
+    tail, head = problem.network.ends
     capacity = _Loads()
     for pair, size in enumerate(sizes):
         start, job = int(starts[pair]), int(problem.pair_job[pair])

@@ -15,7 +15,6 @@ from gadget.solve.hierarchy import Hierarchy
 from gadget.solve.market import Floats, Integers, Tree
 
 
-
 @dataclass(frozen=True, eq=False)
 class Classes:
     """The tree of classes, numbered with parents before children."""

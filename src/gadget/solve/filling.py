@@ -94,6 +94,13 @@ def copy_ring(source, target, job):
 
 
 @njit(cache=True)
+def copy_all(source, target):
+    """Write all rings into another store of the same spaces."""
+    for job in range(len(source.count)):
+        copy_ring(source, target, job)
+
+
+@njit(cache=True)
 def _can_stay(market, orders, stays, job):
     for entry in range(stays.start[job], stays.start[job + 1]):
         place = stays.node[entry]
@@ -131,6 +138,15 @@ def _stay(stays, held, job):
     held.size[job] = size
     held.gain[job] = stays.gain[job]
     held.tree[job] = -1
+
+
+@njit(cache=True)
+def keep_running(market, orders, stays, held):
+    """Let every ring that runs go on where it still fits; jobs that have a ring are passed over."""
+    for job in range(len(held.count)):
+        if held.count[job] == 0 and stays.gain[job] > -np.inf and _can_stay(market, orders, stays, job):
+            _stay(stays, held, job)
+            occupy(market, orders, held, job)
 
 
 @njit(cache=True)

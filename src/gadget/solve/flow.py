@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gadget.solve.lp import LinearProgram
-from gadget.solve.network import link_ends
 from gadget.solve.rows import RowFamilies
 from gadget.solve.slot import SlotProblem
 
@@ -86,7 +85,7 @@ def build_flow_program(problem: SlotProblem) -> FlowProgram:
         upper=0.0,
     )
     # (15): each ring edge carries a unit flow from where it starts to where it ends.
-    tail, head = link_ends(problem.network)
+    tail, head = problem.network.ends
     base = np.repeat(np.arange(edges) * nodes, links)
     place = (np.arange(edges) * nodes)[:, None] + np.arange(servers)
     rows.add(

@@ -8,6 +8,7 @@ them to, so that parallel links share the load.
 
 import weakref
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,17 @@ class Sites:
     """Ground place of each undirected link."""
     node_of: Integers
     """Network node of each tree node, a row a tree; −1 for a root that stands for none."""
+
+    @cached_property
+    def _node_of_server(self) -> list[list[int]]:
+        found = np.full((len(self.node_of), len(self.place_of_server)), -1, dtype=np.int64)
+        rows, nodes = np.nonzero(self.ground.is_server)
+        found[rows, self.node_of[rows, nodes]] = nodes
+        return [list(row) for row in found.tolist()]
+
+    def tree_node(self, row: int, server: int) -> int:
+        """The node of a server on one of the trees."""
+        return self._node_of_server[row][server]
 
 
 _FOUND: dict[int, Sites] = {}

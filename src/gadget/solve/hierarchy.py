@@ -16,7 +16,6 @@ from gadget.solve.market import Floats, Integers, Tree
 from gadget.solve.network import Network
 
 
-
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
     """The tree of cuts; nodes are numbered depth first, so that a ring in number order costs least."""
@@ -37,6 +36,8 @@ class Hierarchy:
     """The widest link among them: a ring that needs more cannot cross."""
     lanes: Integers
     """How many links there are if all are equally wide, else 0; cuts count on them."""
+    links: int
+    """How many undirected links the network has."""
     cut_start: Integers
     cut_links: Integers
     """Directed links out of each node's set."""
@@ -148,6 +149,7 @@ def _number(
         gbps=gbps,
         width=width,
         lanes=np.array(alike, dtype=np.int64),
+        links=len(network.link_gbps) // 2,
         cut_start=np.concatenate([[0], np.cumsum([len(cut) for cut in cuts])]).astype(np.int64),
         cut_links=np.array([link for cut in cuts for link in cut], dtype=np.int64),
     )

@@ -31,6 +31,15 @@ class Network:
     """For each node its neighbours as (node, directed link that leads there)."""
 
     @cached_property
+    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Node that each directed link leaves, and node that it enters."""
+        tail = np.zeros(len(self.link_gbps), dtype=np.int64)
+        for node, beside in enumerate(self.around):
+            for _, link in beside:
+                tail[link] = node
+        return tail, tail.reshape(-1, 2)[:, ::-1].ravel()
+
+    @cached_property
     def link_between(self) -> dict[tuple[int, int], int]:
         """The directed link from one node to a neighbour."""
         return {(node, there): link for node, beside in enumerate(self.around) for there, link in beside}
@@ -94,16 +103,6 @@ def compile_network(cluster: Cluster) -> Network:
         _COMPILED[key] = _compile(cluster)
         weakref.finalize(cluster, _COMPILED.pop, key, None)
     return _COMPILED[key]
-
-
-def link_ends(network: Network) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Node that each directed link leaves, and node that it enters."""
-    tail = np.zeros(len(network.link_gbps), dtype=np.int64)
-    head = np.zeros_like(tail)
-    for node, beside in enumerate(network.around):
-        for there, link in beside:
-            tail[link], head[link] = node, there
-    return tail, head
 
 
 def _compile(cluster: Cluster) -> Network:

@@ -12,7 +12,6 @@ of any ring that turns at v (cheapest worker, largest server, cheapest toll) rul
 import numpy as np
 from numba import njit
 
-
 # A promise that is above the best by rounding alone is not worth a look; bounds allow for it.
 HAIR = 1e-10
 
@@ -279,7 +278,7 @@ def recover_ring(tree, most, size, top, scratch):
     Entries (node, workers on it, crossings of its link to the parent) lie in `out_…`; a node may come twice.
     """
     count = 0
-    if tree.kid_start[top] == tree.kid_start[top + 1] or scratch.fit[top] >= size and not scratch.has_curve[top]:
+    if tree.kid_start[top] == tree.kid_start[top + 1] or (scratch.fit[top] >= size and not scratch.has_curve[top]):
         scratch.out_node[0], scratch.out_workers[0], scratch.out_crossings[0] = top, size, 0
         return 1
     depth = 0

@@ -8,7 +8,7 @@ chains of any length are such steps. Worse states are accepted with a margin tha
 import numpy as np
 from numba import njit
 
-from gadget.solve.filling import copy_ring, fill, insert, occupy, release
+from gadget.solve.filling import copy_all, copy_ring, fill, insert, occupy, release
 
 # At most so many rings are taken away at once.
 MOST_TAKEN = 24
@@ -57,8 +57,7 @@ def ruin_and_recreate(
         if after >= before - allowed and total + after - before > top - 3.0 * margin * top:
             total += after - before
             if total > top + 1e-12 * abs(top):
-                for job in range(len(held.count)):
-                    copy_ring(held, best, job)
+                copy_all(held, best)
                 top = total
         else:
             for entry in range(taken):
@@ -99,7 +98,7 @@ def _choose(ground, held, hopeful, chosen, is_chosen, is_marked):
                 job = (first + turn) % jobs
                 begin = held.start[job]
                 for at in range(begin, begin + held.count[job]):
-                    if is_marked[held.place[at]] and held.workers[at] > 0 or kind == 0 and is_marked[held.place[at]]:
+                    if (is_marked[held.place[at]] and held.workers[at] > 0) or (kind == 0 and is_marked[held.place[at]]):
                         taken = _add(job, chosen, taken, is_chosen)
                         break
                 if taken >= MOST_TAKEN // 2:

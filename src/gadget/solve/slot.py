@@ -11,8 +11,8 @@ from gadget.model.job import ActiveJob
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
 from gadget.model.utility import find_majorant
-from gadget.solve.reach import find_largest_rings
 from gadget.solve.network import Network, compile_network
+from gadget.solve.reach import find_largest_rings
 from gadget.solve.room import Room
 
 Floats = NDArray[np.float64]

@@ -6,7 +6,7 @@ import pytest
 from gadget import build_ring4
 from gadget.solve.flow import FlowProgram, build_flow_program
 from gadget.solve.lp import Outcome, solve
-from gadget.solve.network import link_ends
+
 from tests.unit.solve.small import alone, islands, job, line, problem_of
 
 
@@ -59,7 +59,7 @@ def test_parts_of_a_solution_are_found_again() -> None:
 def test_a_ring_is_a_point_of_the_program_only_if_it_closes() -> None:
     # s0 – s1, one GPU each: links 0 leads from s0 to s1, link 1 back.
     built = build_flow_program(problem_of(line(1, 1, gbps=1), job("a", (2, 2))))
-    tail, head = link_ends(built.problem.network)
+    tail, head = built.problem.network.ends
     assert (tail.tolist(), head.tolist()) == ([0, 1], [1, 0])
     assert is_feasible(built, point(built, 0, [0, 1], [[0], [1]]))
     assert is_feasible(built, point(built, 0, [1, 0], [[1], [0]]))

@@ -1,0 +1,42 @@
+"""The default policy: rings certified near-optimal, by prices (problem.md §4)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gadget.model.decision import Decision
+from gadget.model.snapshot import Snapshot
+from gadget.policies.search import build_decision
+from gadget.solve.slot import build_slot_problem
+from gadget.solve.solver import solve_slot
+
+
+@dataclass(frozen=True)
+class Gadget:
+    """Column generation over feasible rings for the bound, price-directed search for the rings.
+
+    Rings that run are kept where no other is worth more; where a restart costs work, a ring moves only when
+    that pays.
+    """
+
+    gap: float | None = None
+    """Relative gap at which the search ends; by default 0.0005, or 0.01 for large slots."""
+    time_limit: float | None = None
+    """Seconds after which the search ends; by default it ends by its own effort, the same on every machine."""
+    majorant: bool = True
+    """Decide on the least concave majorant of a utility that is not concave; else on its literal gain."""
+
+    def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
+        """Solve the slot."""
+        problem = build_slot_problem(snapshot, majorant=self.majorant, by_ring=True)
+        seed = int(rng.integers(2**31))
+        found = solve_slot(problem, snapshot, seed=seed, gap=self.gap, time_limit=self.time_limit)
+        return build_decision(
+            "gadget",
+            snapshot,
+            problem,
+            found.rings,
+            bound=found.bound,
+            is_proved=found.is_proved,
+            prices=found.prices,
+        )

@@ -1,0 +1,207 @@
+"""Price-directed rounding: jobs in order of what they are worth take their best rings in what is left.
+
+Prices of the relaxation leave many rings equally good: any rack, any server, any number of crossings where
+links cost nothing. What is left for later jobs is not equal, so among equals rings go where they do least
+harm: on servers with the narrowest link that will do, and on few servers. Then prices fall, and jobs grow
+into what is still free.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gadget.solve.filling import Held, build_held, copy_all, fill, keep_running, occupy_all, scaled
+from gadget.solve.ground import Sites
+from gadget.solve.lagrangian import Stays
+from gadget.solve.market import SLACK, Floats, Integers, Market, Orders, Scratch, Tree, build_scratch
+from gadget.solve.network import Network
+from gadget.solve.ruin import ruin_and_recreate
+
+# Prices of the later passes, as shares of the first.
+FALLING = (0.9, 0.6, 0.0)
+
+
+@dataclass(frozen=True)
+class Taste:
+    """How prices are bent before rings are placed at them."""
+
+    level: float
+    """Factor on all prices."""
+    width: float
+    """Extra price of a worker on the server with the widest link, as a share."""
+    crossing: float
+    """Extra price of a whole server link, as a share of the whole server's."""
+
+
+TASTES = (
+    Taste(0.98, 0.10, 0.02),
+    Taste(1.00, 0.02, 0.02),
+    Taste(0.95, 0.30, 0.05),
+    Taste(1.00, 0.00, 0.10),
+    Taste(0.90, 0.10, 0.20),
+)
+
+
+class Workshop:
+    """One slot on the ground: the rings held at present, the best seen, and the space to work in."""
+
+    def __init__(self, network: Network, sites: Sites, orders: Orders, stays: Stays) -> None:
+        self.network, self.sites, self.orders, self.stays = network, sites, orders, stays
+        first = sites.ground
+        tree = Tree(first.parent[0], first.kid_start[0], first.kids[0], first.copies, first.is_server[0])
+        self._scratch = _widest_scratch(sites, tree, int(orders.most.max(initial=1)))
+        height = int(_depths(first.parent).max(initial=0))
+        running = np.diff(stays.start)
+        self.best, self._held, self._kept = (build_held(orders, height, running) for _ in range(3))
+        nodes = first.parent.shape[1]
+        self._view = _bare_market(np.zeros((nodes, network.capacity.shape[1])), np.zeros(nodes))
+        self._hopeful = np.flatnonzero(orders.most > 0)
+        self.gain = 0.0
+        """Of the best rings so far."""
+
+    def market(self, unit: Floats, edge: Floats) -> Market:
+        """The empty ground at these prices."""
+        sites, network = self.sites, self.network
+        free = np.zeros((sites.places, network.capacity.shape[1]))
+        free[sites.place_of_server] = network.capacity * (1 + SLACK)
+        width = np.full(sites.places, -1.0)
+        width[sites.place_of_link] = network.link_gbps[::2] * (1 + SLACK)
+        return _bare_market(free, width)._replace(unit=unit, edge=edge)
+
+    def go_on(self, unit: Floats, edge: Floats, order: Integers) -> None:
+        """Keep the rings that run, each at most once re-placed at the prices, and fill what is free."""
+        market = self._begin(unit, edge)
+        keep_running(market, self.orders, self.stays, self._held)
+        self._fill(market, order)
+        for level in FALLING[1:]:
+            self._fill(scaled(market, level), order)
+        self._note()
+
+    def dive(self, unit: Floats, edge: Floats, order: Integers) -> None:
+        """From nothing: all jobs at the prices, then at falling ones."""
+        market = self._begin(unit, edge)
+        self._fill(market, order)
+        for level in FALLING:
+            self._fill(scaled(market, level), order)
+        self._note()
+
+    def improve(
+        self,
+        unit: Floats,
+        edge: Floats,
+        *,
+        rounds: int,
+        margin: float,
+        goal: float,
+        seed: int,
+        out_of_time: Callable[[], bool],
+        batch: int = 500,
+    ) -> None:
+        """Ruin and recreate from the best rings so far."""
+        done = 0
+        while done < rounds and self.gain < goal and len(self._hopeful) and not out_of_time():
+            market = self._begin(unit, edge)
+            copy_all(self.best, self._held)
+            occupy_all(market, self.orders, self._held)
+            levels = (scaled(market, 0.0), scaled(market, 0.5), scaled(market, 0.95))
+            ruin_and_recreate(
+                self.sites.ground,
+                self.sites.is_one,
+                levels,
+                self._view,
+                self.orders,
+                self.stays,
+                self._held,
+                self._kept,
+                self.best,
+                self._hopeful,
+                seed + done,
+                min(batch, rounds - done),
+                margin,
+                goal,
+                self._scratch,
+            )
+            self.gain = float(self.best.gain.sum())
+            done += batch
+
+    def fill_idle(self, idle: Orders) -> Held:
+        """The best rings, and in what they leave free those of jobs that gain nothing but lose nothing."""
+        sites = self.sites
+        zero = np.zeros((sites.places, self.network.capacity.shape[1]))
+        market = self.market(zero, np.zeros(sites.places))
+        occupy_all(market, self.orders, self.best)
+        able = np.flatnonzero(np.maximum.reduceat(np.append(idle.gain, -np.inf), idle.gain_start[:-1]) == 0.0)
+        jobs = able[self.best.count[able] == 0]
+        nobody = self.stays._replace(gain=np.full(len(self.orders.most), -np.inf))
+        fill(
+            sites.ground, sites.is_one, market, self._view, idle, nobody, self.best, jobs, -1e-300, self._scratch
+        )
+        return self.best
+
+    def _begin(self, unit: Floats, edge: Floats) -> Market:
+        self._held.count[:] = 0
+        self._held.size[:] = 0
+        self._held.gain[:] = 0.0
+        return self.market(unit, edge)
+
+    def _fill(self, market: Market, order: Integers) -> None:
+        fill(
+            self.sites.ground,
+            self.sites.is_one,
+            market,
+            self._view,
+            self.orders,
+            self.stays,
+            self._held,
+            order,
+            0.0,
+            self._scratch,
+        )
+
+    def _note(self) -> None:
+        """Keep the present rings if they are the best so far."""
+        gain = float(self._held.gain.sum())
+        if gain > self.gain * (1 + 1e-12):
+            copy_all(self._held, self.best)
+            self.gain = gain
+
+
+def _bare_market(free: Floats, width: Floats) -> Market:
+    nodes = len(width)
+    return Market(
+        free,
+        width,
+        np.zeros_like(free),
+        np.zeros(nodes),
+        np.zeros(nodes + 1, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(0),
+        width.copy(),
+    )
+
+
+def _depths(parent: Integers) -> Integers:
+    depth = np.zeros_like(parent)
+    for node in range(1, parent.shape[1]):
+        depth[:, node] = depth[np.arange(len(parent)), parent[:, node]] + 1
+    return depth
+
+
+def _widest_scratch(sites: Sites, tree: Tree, most: int) -> Scratch:
+    """Space enough for every tree of the ground: the kernel's needs grow with the widest node and the depth."""
+    if sites.is_one:
+        return build_scratch(tree, most)
+    ground = sites.ground
+    found = [
+        build_scratch(
+            Tree(ground.parent[row], ground.kid_start[row], ground.kids[row], ground.copies, ground.is_server[row]),
+            most,
+        )
+        for row in range(len(ground.parent))
+    ]
+    best = {
+        name: max((getattr(scratch, name) for scratch in found), key=lambda array: array.size)
+        for name in Scratch._fields
+    }
+    return Scratch(**best)

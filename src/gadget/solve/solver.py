@@ -1,0 +1,299 @@
+"""The solver of `gadget`: a slot by classes for the bound, on the ground for the rings, until both meet."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from gadget.model.prices import Prices
+from gadget.model.ring import Ring
+from gadget.model.snapshot import Snapshot
+from gadget.solve.classes import Classes, find_classes
+from gadget.solve.closing import close_counts
+from gadget.solve.columns import generate_columns
+from gadget.solve.common_price import find_common_prices, scale_prices
+from gadget.solve.dive import TASTES, Taste, Workshop
+from gadget.solve.exact import solve_exactly
+from gadget.solve.filling import Held
+from gadget.solve.ground import Sites, find_sites
+from gadget.solve.hierarchy import Hierarchy, build_hierarchy
+from gadget.solve.market import Floats, Integers, Orders
+from gadget.solve.orders import build_idle_orders, build_orders
+from gadget.solve.relaxed import ClassPrices, RelaxedSlot, Reply
+from gadget.solve.slot import SlotProblem
+from gadget.solve.stays import build_stays
+
+# Jobs × servers above which a slot is large: its default gap is wider, and less is tried to close it.
+LARGE = 100_000
+GAP = 5e-4
+LARGE_GAP = 1e-2
+# What is tried by default, in steps of the search times places that each looks at.
+_SEARCH_WORK = 1_500_000
+_COLUMN_WORK = 60_000
+_COLUMN_ROUNDS = 60
+# Job–size–server triples up to which an integer program ends what is still open, without a time limit.
+_EXACT_WORK = 4_000
+
+
+@dataclass(frozen=True, eq=False)
+class SlotSolution:
+    """Rings, what is proved of them in terms of the gains decided on, and the prices that prove it."""
+
+    rings: tuple[Ring, ...]
+    gain: float
+    bound: float
+    is_proved: bool
+    prices: Prices
+
+
+class _Clock:
+    """Says when to stop: at the time limit if there is one."""
+
+    def __init__(self, time_limit: float | None) -> None:
+        self._end = None if time_limit is None else time.perf_counter() + time_limit
+        self.is_limited = time_limit is not None
+
+    def is_over(self) -> bool:
+        """True when time is up."""
+        return self._end is not None and time.perf_counter() >= self._end
+
+    def left(self) -> float | None:
+        """Seconds that are left; None without a limit."""
+        return None if self._end is None else max(0.0, self._end - time.perf_counter())
+
+
+def solve_slot(
+    problem: SlotProblem,
+    snapshot: Snapshot,
+    *,
+    seed: int,
+    gap: float | None = None,
+    time_limit: float | None = None,
+) -> SlotSolution:
+    """Rings for a slot and a bound on what any rings could gain, apart by no more than `gap` if that can be.
+
+    Without a time limit the same input gives the same answer; with one, the search goes on until it is over.
+    """
+    clock = _Clock(time_limit)
+    search = _Search(problem, snapshot, seed, clock, gap)
+    search.start()
+    for step in (search.dive, search.stir, search.generate, search.search, search.finish):
+        if search.is_done():
+            break
+        step()
+    return search.answer()
+
+
+class _Search:
+    """One slot under way: the best bound and the best rings so far."""
+
+    def __init__(
+        self, problem: SlotProblem, snapshot: Snapshot, seed: int, clock: _Clock, gap: float | None
+    ) -> None:
+        self._problem, self._snapshot, self._seed, self._clock = problem, snapshot, seed, clock
+        network = problem.network
+        self._hierarchy: Hierarchy = build_hierarchy(network)
+        self._classes: Classes = find_classes(self._hierarchy)
+        self._sites: Sites = find_sites(network)
+        self._orders: Orders = build_orders(problem)
+        on_ground, by_class = build_stays(problem, self._sites, self._hierarchy, self._classes)
+        self._slot = RelaxedSlot(self._classes, self._orders, by_class)
+        self._workshop = Workshop(network, self._sites, self._orders, on_ground)
+        self._is_large = len(problem.jobs) * network.servers > LARGE
+        self._gap = gap if gap is not None else LARGE_GAP if self._is_large else GAP
+        self._may_go_on = bool(np.isfinite(on_ground.gain).any())
+        self._exact: tuple[Ring, ...] | None = None
+        self._prices: ClassPrices
+        self._bound: float
+        self._order: Integers
+
+    def start(self) -> None:
+        """Prices of the slot before, or one price a resource; the first bound and the first rings."""
+        known = read_prices(self._snapshot, self._hierarchy, self._classes)
+        if known is None:
+            prices, reply = scale_prices(self._slot, find_common_prices(self._slot))
+        else:
+            prices, reply = scale_prices(self._slot, known, start=(0.96, 1.0))
+        self._prices, self._bound = prices, min(reply.bound, self._alone())
+        self._order = _order(self._orders, reply)
+        if self._may_go_on:
+            self._workshop.go_on(*self._bend(TASTES[0]), self._order)
+        if not self._may_go_on or not self.is_done():
+            self._workshop.dive(*self._bend(TASTES[0]), self._order)
+
+    def is_done(self) -> bool:
+        """True when the gap is closed as far as asked for, or time is up."""
+        return self._workshop.gain >= self._bound * (1 - self._gap) or self._clock.is_over()
+
+    def dive(self) -> None:
+        """Round again with other tastes."""
+        for taste in TASTES[1:]:
+            self._workshop.dive(*self._bend(taste), self._order)
+            if self.is_done():
+                return
+
+    def stir(self) -> None:
+        """A short search: often enough, and cheaper than better prices."""
+        self._improve(_SEARCH_WORK // 10)
+
+    def generate(self) -> None:
+        """Better prices and a better bound by column generation, then round at these."""
+        work = len(self._problem.jobs) * len(self._classes.width)
+        if work > _COLUMN_WORK and not self._clock.is_limited:
+            return
+        found = generate_columns(
+            self._slot,
+            self._prices,
+            bound=self._bound,
+            rounds=_COLUMN_ROUNDS,
+            goal=self._workshop.gain / (1 - self._gap) if self._gap < 1 else np.inf,
+            out_of_time=self._clock.is_over,
+        )
+        if found.bound < self._bound:
+            self._bound, self._prices = found.bound, found.prices
+        if not self.is_done():
+            self._workshop.dive(*self._bend(TASTES[0]), self._order)
+
+    def search(self) -> None:
+        """Ruin and recreate: so many rounds, or as long as there is time."""
+        self._improve(_SEARCH_WORK)
+
+    def finish(self) -> None:
+        """Solve small slots as an integer program: it moves the bound too."""
+        work = len(self._problem.pair_job) * self._problem.network.servers
+        if work > _EXACT_WORK and not self._clock.is_limited:
+            return
+        left = self._clock.left()
+        answer = solve_exactly(self._problem.worthwhile(), time_limit=left, gap=self._gap / 2)
+        self._bound = min(self._bound, answer.bound)
+        if self._problem.worth(answer.rings) > self._workshop.gain:
+            self._exact = answer.rings
+
+    def answer(self) -> SlotSolution:
+        """The rings as routes, with what is left free given to jobs that lose nothing by it."""
+        gain = self._workshop.gain
+        if self._exact is not None:
+            rings = self._exact
+            gain = self._problem.worth(rings)
+        else:
+            idle = build_idle_orders(self._problem, self._orders)
+            rings = read_rings(self._problem, self._sites, self._workshop.fill_idle(idle))
+        bound = max(self._bound, gain)
+        return SlotSolution(
+            rings,
+            gain,
+            bound,
+            gain >= bound * (1 - 1e-9),
+            write_prices(self._snapshot, self._hierarchy, self._classes, self._prices),
+        )
+
+    def _improve(self, work: int) -> None:
+        places = self._sites.ground.parent.size
+        rounds = max(50, work // (places + 20))
+        self._workshop.improve(
+            *self._bend(TASTES[0]),
+            rounds=10**9 if self._clock.is_limited and work == _SEARCH_WORK else rounds,
+            margin=2e-4,
+            goal=self._bound * (1 - self._gap),
+            seed=self._seed,
+            out_of_time=self._clock.is_over,
+        )
+
+    def _alone(self) -> float:
+        """What all jobs would gain if each were alone."""
+        best = np.zeros(len(self._problem.jobs))
+        np.maximum.at(best, self._problem.pair_job, self._problem.pair_gain)
+        return float(np.maximum(best, self._workshop.stays.gain).sum())
+
+    def _bend(self, taste: Taste) -> tuple[Floats, Floats]:
+        """Prices on the ground, bent by a taste."""
+        unit, link = spread_prices(self._hierarchy, self._classes, self._prices)
+        network, sites = self._problem.network, self._sites
+        widest = np.zeros(network.servers)
+        ends = network.ends
+        np.maximum.at(widest, ends[0][ends[0] < network.servers], network.link_gbps[ends[0] < network.servers])
+        most = float(self._orders.gbps.max(initial=0.0))
+        share = np.minimum(widest, most) / most if most > 0 else np.zeros_like(widest)
+        whole = (unit * network.capacity).sum(axis=1)
+        extra = np.zeros(len(link))
+        at_server = ends[0] < network.servers
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = whole[ends[0][at_server]] / network.link_gbps[at_server]
+        np.maximum.at(extra, np.flatnonzero(at_server) // 2, np.where(np.isfinite(own), own, 0.0))
+        ground_unit = np.zeros((sites.places, unit.shape[1]))
+        ground_edge = np.zeros(sites.places)
+        ground_unit[sites.place_of_server] = unit * (taste.level * (1 + taste.width * share))[:, None]
+        ground_edge[sites.place_of_link] = link * taste.level + taste.crossing * extra
+        return ground_unit, ground_edge
+
+
+def _order(orders: Orders, reply: Reply) -> Integers:
+    """Jobs by the share of their gain that is left after paying, those that would take nothing last."""
+    gain = np.zeros(len(orders.most))
+    takes = reply.size > 0
+    gain[takes] = orders.gain[(orders.gain_start[:-1] + np.minimum(reply.size, orders.most))[takes]]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(takes & (gain > 0), reply.value / gain, 0.0)
+    return np.argsort(-share, kind="stable")
+
+
+def spread_prices(hierarchy: Hierarchy, classes: Classes, prices: ClassPrices) -> tuple[Floats, Floats]:
+    """Prices of classes on every server, (servers × resources), and on every undirected link.
+
+    A link that lies in several cuts has the mean of their prices.
+    """
+    unit = prices.unit[classes.class_of[hierarchy.node_of_server]]
+    owner = np.repeat(np.arange(len(hierarchy.gbps)), np.diff(hierarchy.cut_start))
+    links = int(hierarchy.links)
+    total, count = np.zeros(links), np.zeros(links)
+    np.add.at(total, hierarchy.cut_links // 2, prices.edge[classes.class_of[owner]])
+    np.add.at(count, hierarchy.cut_links // 2, 1)
+    return unit, total / np.maximum(count, 1)
+
+
+def write_prices(
+    snapshot: Snapshot, hierarchy: Hierarchy, classes: Classes, prices: ClassPrices
+) -> Prices:
+    """Prices for people, and for the next slot; each direction of a link has half."""
+    unit, link = spread_prices(hierarchy, classes, prices)
+    return Prices(snapshot.cluster, unit, np.repeat(link / 2, 2))
+
+
+def read_prices(snapshot: Snapshot, hierarchy: Hierarchy, classes: Classes) -> ClassPrices | None:
+    """The prices of the slot before as means over classes; None if there are none for this cluster."""
+    prices = snapshot.prices
+    if prices is None or prices.cluster is not snapshot.cluster or not prices.resources.any():
+        return None
+    class_of, count = classes.class_of, len(classes.width)
+    unit = np.zeros((count, prices.resources.shape[1]))
+    np.add.at(unit, class_of[hierarchy.node_of_server], prices.resources)
+    owner = np.repeat(np.arange(len(hierarchy.gbps)), np.diff(hierarchy.cut_start))
+    both = prices.links[::2] + prices.links[1::2]
+    edge, links = np.zeros(count), np.zeros(count)
+    np.add.at(edge, class_of[owner], both[hierarchy.cut_links // 2])
+    np.add.at(links, class_of[owner], 1)
+    return ClassPrices(unit / classes.members[:, None], edge / np.maximum(links, 1), np.zeros(0))
+
+
+def read_rings(problem: SlotProblem, sites: Sites, held: Held) -> tuple[Ring, ...]:
+    """Held rings with names and routes; a ring that goes on is the one that ran."""
+    rings = []
+    servers = problem.network.servers
+    server_of = np.full(sites.places, -1, dtype=np.int64)
+    server_of[sites.place_of_server] = np.arange(servers)
+    for job in np.flatnonzero(held.count).tolist():
+        row = int(held.tree[job])
+        before = problem.running[job]
+        if row < 0:
+            assert before is not None  # only a ring that ran goes on
+            rings.append(before)
+            continue
+        first = int(held.start[job])
+        entries = slice(first, first + int(held.count[job]))
+        chosen: dict[int, int] = {}
+        for place, workers in zip(held.place[entries].tolist(), held.workers[entries].tolist(), strict=True):
+            if workers:
+                server = int(server_of[place])
+                chosen[server] = chosen.get(server, 0) + workers
+        rings.append(close_counts(problem.network, sites, row, problem.jobs[job].job.name, chosen))
+    return tuple(rings)
