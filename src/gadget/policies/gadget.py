@@ -39,4 +39,5 @@ class Gadget:
             bound=found.bound,
             is_proved=found.is_proved,
             prices=found.prices,
+            quotes=found.quotes,
         )

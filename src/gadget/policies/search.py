@@ -4,9 +4,11 @@ from gadget.model.decision import Decision, Reason, Status, Surrogate, Waiting
 from gadget.model.prices import Prices
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Snapshot
+from gadget.policies.explaining import explain_by_prices
 from gadget.policies.waiting import explain_no_place, find_obstacle
 from gadget.solve.greedy import place_greedily
 from gadget.solve.network import compile_network
+from gadget.solve.quotes import Quotes
 from gadget.solve.room import Room
 from gadget.solve.slot import SlotProblem
 
@@ -20,6 +22,7 @@ def build_decision(
     bound: float | None,
     is_proved: bool = False,
     prices: Prices | None = None,
+    quotes: Quotes | None = None,
 ) -> Decision:
     """A decision with its objective, bound, status, and a reason for every job that waits.
 
@@ -39,7 +42,9 @@ def build_decision(
         slot=snapshot.slot,
         policy=name,
         allocation=allocation,
-        waiting=explain_waiting(snapshot, problem, allocation),
+        waiting=explain_waiting(snapshot, problem, allocation)
+        if quotes is None
+        else explain_by_prices(snapshot, problem, allocation, quotes),
         objective=objective,
         upper_bound=bound,
         status=Status.HEURISTIC if bound is None else proved,

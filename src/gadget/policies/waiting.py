@@ -8,8 +8,13 @@ from gadget.solve.network import Network
 from gadget.solve.room import Room
 
 
-def find_obstacle(snapshot: Snapshot, network: Network, active: ActiveJob) -> Waiting | None:
-    """Why the job could not run even on an empty cluster; None if it could."""
+def find_obstacle(
+    snapshot: Snapshot, network: Network, active: ActiveJob, most: int | None = None
+) -> Waiting | None:
+    """Why the job could not run even on an empty cluster; None if it could.
+
+    `most` is the largest ring that the empty cluster holds, where that is known already.
+    """
     job = active.job
     if snapshot.slot < job.arrival:
         return Waiting(job.name, Reason.NOT_ARRIVED, f"arrives in slot {job.arrival}")
@@ -22,7 +27,7 @@ def find_obstacle(snapshot: Snapshot, network: Network, active: ActiveJob) -> Wa
         )
     if not Room(network).fits(job).any():
         return Waiting(job.name, Reason.TOO_LARGE, _why_no_server(network, job))
-    most = largest_ring(network, job)
+    most = largest_ring(network, job) if most is None else most
     if most < job.min_workers:
         return Waiting(
             job.name,

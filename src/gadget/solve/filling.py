@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from gadget.solve.lagrangian import toll_of
+from gadget.solve.lagrangian import cost_of_stay
 from gadget.solve.market import Floats, Integers, Market, Orders, Tree
 from gadget.solve.pricing_tree import find_best_ring, recover_ring
 
@@ -113,18 +113,6 @@ def _can_stay(market, orders, stays, job):
 
 
 @njit(cache=True)
-def _cost_of_stay(market, orders, stays, job):
-    cost = 0.0
-    for entry in range(stays.start[job], stays.start[job + 1]):
-        place = stays.node[entry]
-        for r in range(orders.demand.shape[1]):
-            cost += stays.workers[entry] * orders.demand[job, r] * market.unit[place, r]
-        if stays.crossings[entry] > 0:
-            cost += stays.crossings[entry] * toll_of(market, orders.gbps[job], place)
-    return cost
-
-
-@njit(cache=True)
 def _stay(stays, held, job):
     begin, first = held.start[job], stays.start[job]
     count = stays.start[job + 1] - first
@@ -200,7 +188,7 @@ def insert(ground, is_one, market, view, orders, stays, held, job, floor, scratc
     """
     goes_on = False
     if stays.gain[job] > -np.inf and _can_stay(market, orders, stays, job):
-        worth = stays.gain[job] - _cost_of_stay(market, orders, stays, job)
+        worth = stays.gain[job] - cost_of_stay(market, orders, stays, job)
         if worth > floor:
             floor, goes_on = worth + 1e-9 * abs(stays.gain[job]), True
     most = orders.most[job]

@@ -38,18 +38,21 @@ class Answers(NamedTuple):
 
 
 @njit(cache=True)
-def answer_all(tree, market, orders, stays, which, scratch, answers):
-    """The best ring of each job in `which`, as entries one after the other; False if they need more space."""
+def answer_all(tree, market, orders, stays, which, least, scratch, answers):
+    """The best ring of each job in `which` if worth more than `least`; False if there are too many entries.
+
+    Entries follow one another in `answers`.
+    """
     count = 0
     space = len(answers.node)
     for place in range(len(which)):
         job = which[place]
         answers.start[place] = count
-        floor = 0.0
+        floor = least
         goes_on = False
         if stays.gain[job] > -np.inf:
-            worth = stays.gain[job] - _cost_of_stay(tree, market, orders, stays, job)
-            if worth >= 0.0:
+            worth = stays.gain[job] - cost_of_stay(market, orders, stays, job)
+            if worth >= floor:
                 floor, goes_on = worth, True
         most = orders.most[job]
         gain = orders.gain[orders.gain_start[job] : orders.gain_start[job] + most + 1]
@@ -83,7 +86,8 @@ def answer_all(tree, market, orders, stays, which, scratch, answers):
 
 
 @njit(cache=True)
-def _cost_of_stay(tree, market, orders, stays, job):
+def cost_of_stay(market, orders, stays, job):
+    """What the ring that runs costs at the prices."""
     cost = 0.0
     for entry in range(stays.start[job], stays.start[job + 1]):
         node = stays.node[entry]

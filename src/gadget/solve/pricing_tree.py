@@ -225,6 +225,11 @@ def _need_curve(tree, node, most, scratch):
 
 
 @njit(cache=True)
+def _hair(value):
+    return HAIR * value if value > 0.0 else 0.0
+
+
+@njit(cache=True)
 def find_best_ring(tree, market, demand, gbps, most, gain, floor, scratch):
     """The ring of greatest value (gain less cost) that is worth more than `floor`: value, size, where it turns.
 
@@ -253,7 +258,7 @@ def find_best_ring(tree, market, demand, gbps, most, gain, floor, scratch):
             extra, top_size = its_extra, reach
             promise = _promise(gain, top_size, cheapest, largest, toll, extra)
         scratch.promise[node] = promise
-        if promise > promised + HAIR * abs(promised):
+        if promise > promised + _hair(promised):
             first, promised = node, promise
     if first < 0:
         return value, size, top
@@ -261,7 +266,7 @@ def find_best_ring(tree, market, demand, gbps, most, gain, floor, scratch):
         node = first if turn == len(tree.parent) else turn
         if turn == first or tree.kid_start[node] == tree.kid_start[node + 1]:
             continue
-        if not scratch.promise[node] > value + HAIR * abs(value):
+        if not scratch.promise[node] > value + _hair(value):
             continue
         _need_curve(tree, node, most, scratch)
         for workers in range(1, min(most, scratch.reach[node]) + 1):

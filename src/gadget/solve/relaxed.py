@@ -81,24 +81,28 @@ class RelaxedSlot:
         )
 
     def ask(self, prices: ClassPrices, cuts: Cuts = NO_CUTS) -> tuple[Reply, Answers]:
-        """Price all jobs."""
-        market = self.market(prices, cuts)
-        while True:
-            answers = self._space()
-            if answer_all(
-                self.classes.tree, market, self.orders, self.stays, self._all, self._scratch, answers
-            ):
-                break
-            self._entries *= 4
+        """Price all jobs; those for whom no ring is worth anything take none."""
+        answers = self._answer(self.market(prices, cuts), self._all, 0.0)
         self.asked += 1
         server_load = np.zeros_like(self.server_limit)
         edge_load = np.zeros_like(self.edge_limit)
         add_loads(self.orders, self._all, answers, server_load, edge_load)
         sold = (self.server_limit * prices.unit).sum() + (self.edge_limit * prices.edge).sum()
         bound = float(sold + cuts.limit @ prices.cut + answers.value.sum())
-        return Reply(
-            bound + ROUNDING * abs(bound), answers.value, answers.size, server_load, edge_load
-        ), answers
+        bound += ROUNDING * abs(bound)
+        return Reply(bound, answers.value, answers.size, server_load, edge_load), answers
+
+    def quote(self, prices: ClassPrices, jobs: Integers) -> Answers:
+        """The best ring of each of these jobs, even where it is not worth its price."""
+        return self._answer(self.market(prices), jobs, -np.inf)
+
+    def _answer(self, market: Market, jobs: Integers, least: float) -> Answers:
+        tree, scratch = self.classes.tree, self._scratch
+        while True:
+            answers = self._space(len(jobs))
+            if answer_all(tree, market, self.orders, self.stays, jobs, least, scratch, answers):
+                return answers
+            self._entries *= 4
 
     def common(self, prices: Floats) -> ClassPrices:
         """One price a resource wherever it is, links free of charge."""
@@ -106,8 +110,7 @@ class RelaxedSlot:
         unit = np.where(self.server_limit > 0, prices[None, :], 0.0)
         return ClassPrices(unit, np.zeros(nodes), np.zeros(0))
 
-    def _space(self) -> Answers:
-        jobs = len(self._all)
+    def _space(self, jobs: int) -> Answers:
         return Answers(
             np.zeros(jobs),
             np.zeros(jobs, np.int64),

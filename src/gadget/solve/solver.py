@@ -19,6 +19,7 @@ from gadget.solve.ground import Sites, find_sites
 from gadget.solve.hierarchy import Hierarchy, build_hierarchy
 from gadget.solve.market import Floats, Integers, Orders
 from gadget.solve.orders import build_idle_orders, build_orders
+from gadget.solve.quotes import Quotes, quote
 from gadget.solve.relaxed import ClassPrices, RelaxedSlot, Reply
 from gadget.solve.slot import SlotProblem
 from gadget.solve.stays import build_stays
@@ -44,6 +45,8 @@ class SlotSolution:
     bound: float
     is_proved: bool
     prices: Prices
+    quotes: Quotes
+    """What rings would cost the jobs that have none."""
 
 
 class _Clock:
@@ -185,7 +188,12 @@ class _Search:
             bound,
             gain >= bound * (1 - 1e-9),
             write_prices(self._snapshot, self._hierarchy, self._classes, self._prices),
+            quote(self._slot, self._prices, self._workshop, self._hierarchy, self._smallest()),
         )
+
+    def _smallest(self) -> Integers:
+        """The smallest ring of each job."""
+        return np.array([active.job.min_workers for active in self._problem.jobs], dtype=np.int64)
 
     def _improve(self, work: int) -> None:
         places = self._sites.ground.parent.size
