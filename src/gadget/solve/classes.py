@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gadget.solve.hierarchy import Hierarchy
-from gadget.solve.market import Floats, Integers, Tree
+from gadget.solve.market import Floats, Integers, Tree, build_tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +65,9 @@ def _find(hierarchy: Hierarchy) -> Classes:
     class_of = np.array(parent_class, dtype=np.int64)
     copies = [1] + [members[c] // members[parents[c]] for c in range(1, len(shown))]
     parent = np.array(parents, dtype=np.int64)
-    order = np.argsort(parent, kind="stable")[1:].astype(np.int64)
-    start = np.zeros(len(shown) + 1, dtype=np.int64)
-    if len(shown) > 1:
-        start[1:] = np.cumsum(np.bincount(parent[1:], minlength=len(shown)))
     representative = np.array(shown, dtype=np.int64)
     return Classes(
-        tree=Tree(parent, start, order, np.array(copies, dtype=np.int64), tree.is_server[representative]),
+        tree=build_tree(parent, np.array(copies, dtype=np.int64), tree.is_server[representative]),
         class_of=class_of,
         members=np.array(members, dtype=np.int64),
         capacity=hierarchy.capacity[representative],

@@ -14,7 +14,7 @@ import numpy as np
 from gadget.solve.filling import Held, build_held, copy_all, fill, keep_running, occupy_all, scaled
 from gadget.solve.ground import Sites
 from gadget.solve.lagrangian import Stays
-from gadget.solve.market import SLACK, Floats, Integers, Market, Orders, Scratch, Tree, build_scratch
+from gadget.solve.market import SLACK, Floats, Integers, Market, Orders, Scratch, build_scratch
 from gadget.solve.network import Network
 from gadget.solve.ruin import ruin_and_recreate
 
@@ -49,8 +49,7 @@ class Workshop:
     def __init__(self, network: Network, sites: Sites, orders: Orders, stays: Stays) -> None:
         self.network, self.sites, self.orders, self.stays = network, sites, orders, stays
         first = sites.ground
-        tree = Tree(first.parent[0], first.kid_start[0], first.kids[0], first.copies, first.is_server[0])
-        self._scratch = _widest_scratch(sites, tree, int(orders.most.max(initial=1)))
+        self._scratch = _build_scratch(sites, int(orders.most.max(initial=1)))
         height = int(_depths(first.parent).max(initial=0))
         running = np.diff(stays.start)
         self.best, self._held, self._kept = (build_held(orders, height, running) for _ in range(3))
@@ -178,6 +177,7 @@ def _bare_market(free: Floats, width: Floats) -> Market:
         np.zeros(0, np.int64),
         np.zeros(0),
         width.copy(),
+        np.full_like(free, np.inf),
     )
 
 
@@ -188,20 +188,11 @@ def _depths(parent: Integers) -> Integers:
     return depth
 
 
-def _widest_scratch(sites: Sites, tree: Tree, most: int) -> Scratch:
-    """Space enough for every tree of the ground: the kernel's needs grow with the widest node and the depth."""
-    if sites.is_one:
-        return build_scratch(tree, most)
-    ground = sites.ground
-    found = [
-        build_scratch(
-            Tree(ground.parent[row], ground.kid_start[row], ground.kids[row], ground.copies, ground.is_server[row]),
-            most,
-        )
-        for row in range(len(ground.parent))
-    ]
-    best = {
+def _build_scratch(sites: Sites, most: int) -> Scratch:
+    """Space enough for every tree of the ground: needs grow with the widest node and the depth."""
+    found = [build_scratch(sites.tree(row), most) for row in range(len(sites.ground.parent))]
+    widest = {
         name: max((getattr(scratch, name) for scratch in found), key=lambda array: array.size)
         for name in Scratch._fields
     }
-    return Scratch(**best)
+    return Scratch(**widest)

@@ -48,14 +48,21 @@ def build_held(orders: Orders, height: int, running: Integers) -> Held:
 
 
 @njit(cache=True)
-def release(market, orders, held, job):
+def release(ground, is_one, market, orders, held, job):
     """Take the ring of a job away."""
     begin = held.start[job]
     for entry in range(begin, begin + held.count[job]):
         place = held.place[entry]
+        market.width[place] += held.crossings[entry] * orders.gbps[job]
+        if held.workers[entry] == 0:
+            continue
+        inner = is_one and ground.kid_start[0, place] < ground.kid_start[0, place + 1]
         for r in range(orders.demand.shape[1]):
             market.free[place, r] += held.workers[entry] * orders.demand[job, r]
-        market.width[place] += held.crossings[entry] * orders.gbps[job]
+            above = place if inner else ground.parent[0, place] if is_one else -1
+            while above >= 0 and market.roomiest[above, r] < market.free[place, r]:
+                market.roomiest[above, r] = market.free[place, r]
+                above = ground.parent[0, above]
     held.count[job] = 0
     held.size[job] = 0
     held.gain[job] = 0.0
@@ -147,6 +154,7 @@ def _view(ground, row, market, view):
                 view.free[node, r] = market.free[place, r]
                 view.unit[node, r] = market.unit[place, r]
         link = ground.link_at[row, node]
+        view.roomiest[node, :] = np.inf
         view.width[node] = market.width[link] if link >= 0 else -1.0
         view.edge[node] = market.edge[link] if link >= 0 else 0.0
 
@@ -197,7 +205,12 @@ def insert(ground, is_one, market, view, orders, stays, held, job, floor, scratc
         gain = orders.gain[begin : begin + most + 1]
         for row in range(ground.parent.shape[0]):
             tree = Tree(
-                ground.parent[row], ground.kid_start[row], ground.kids[row], ground.copies, ground.is_server[row]
+                ground.parent[row],
+                ground.kid_start[row],
+                ground.kids[row],
+                ground.copies,
+                ground.is_server[row],
+                ground.end[row],
             )
             if is_one:
                 value, size, top = find_best_ring(
@@ -225,7 +238,7 @@ def fill(ground, is_one, market, view, orders, stays, held, order, floor, scratc
     for turn in range(len(order)):
         job = order[turn]
         if held.count[job] > 0:
-            release(market, orders, held, job)
+            release(ground, is_one, market, orders, held, job)
         insert(ground, is_one, market, view, orders, stays, held, job, floor, scratch)
     return held.gain.sum()
 
@@ -242,4 +255,5 @@ def scaled(market, factor):
         market.cut_shares,
         market.cut_price * factor,
         market.cut_width,
+        market.roomiest,
     )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gadget.solve.hierarchy import Hierarchy, build_hierarchy
-from gadget.solve.market import Booleans, Integers
+from gadget.solve.market import Booleans, Integers, Tree, build_tree
 from gadget.solve.network import Network
 
 # Nodes of all trees together: what a job looks at when it seeks a place.
@@ -28,6 +28,7 @@ class Ground(NamedTuple):
     kid_start: Integers
     kids: Integers
     is_server: Booleans
+    end: Integers
     server_at: Integers
     """Ground place of each node that is a server, else −1."""
     link_at: Integers
@@ -55,6 +56,18 @@ class Sites:
         rows, nodes = np.nonzero(self.ground.is_server)
         found[rows, self.node_of[rows, nodes]] = nodes
         return [list(row) for row in found.tolist()]
+
+    def tree(self, row: int) -> Tree:
+        """One of the trees."""
+        ground = self.ground
+        return Tree(
+            ground.parent[row],
+            ground.kid_start[row],
+            ground.kids[row],
+            ground.copies,
+            ground.is_server[row],
+            ground.end[row],
+        )
 
     def tree_node(self, row: int, server: int) -> int:
         """The node of a server on one of the trees."""
@@ -85,6 +98,7 @@ def _lay_tree(network: Network) -> Sites:
         tree.kid_start[None],
         tree.kids[None],
         tree.is_server[None],
+        tree.end[None],
         np.where(tree.is_server, own, -1)[None],
         own[None],
         tree.copies,
@@ -100,20 +114,18 @@ def _lay_graph(network: Network) -> Sites:
     node_of = np.array([nodes for nodes, _, _ in trees], dtype=np.int64)
     parent = np.array([parents for _, parents, _ in trees], dtype=np.int64)
     link = np.array([links for _, _, links in trees], dtype=np.int64)
-    kid_start = np.zeros((len(trees), count + 1), dtype=np.int64)
-    kids = np.zeros((len(trees), count - 1), dtype=np.int64)
-    for row in range(len(trees)):
-        kids[row] = np.argsort(parent[row], kind="stable")[1:]
-        kid_start[row, 1:] = np.cumsum(np.bincount(parent[row, 1:], minlength=count))
     is_server = (node_of >= 0) & (node_of < network.servers)
+    one = np.ones(count, dtype=np.int64)
+    built = [build_tree(parent[row], one, is_server[row]) for row in range(len(trees))]
     ground = Ground(
         parent,
-        kid_start,
-        kids,
+        np.array([tree.kid_start for tree in built]),
+        np.array([tree.kids for tree in built]),
         is_server,
+        np.array([tree.end for tree in built]),
         np.where(is_server, node_of, -1),
         np.where(link >= 0, network.servers + link // 2, -1),
-        np.ones(count, dtype=np.int64),
+        one,
     )
     links = len(network.link_gbps) // 2
     return Sites(

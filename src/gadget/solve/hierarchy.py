@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gadget.solve.market import Floats, Integers, Tree
+from gadget.solve.market import Floats, Integers, Tree, build_tree
 from gadget.solve.network import Network
 
 
@@ -138,9 +138,8 @@ def _number(
     width = np.array([network.link_gbps[cut].max() if cut else -1.0 for cut in cuts])
     alike = [len(cut) if cut and (network.link_gbps[cut] == w).all() else 0 for cut, w in zip(cuts, width, strict=True)]
     parent_of = np.array(parents, dtype=np.int64)
-    start, order = _kids(parent_of, count)
     return Hierarchy(
-        tree=Tree(parent_of, start, order, np.ones(count, dtype=np.int64), is_server),
+        tree=build_tree(parent_of, np.ones(count, dtype=np.int64), is_server),
         is_exact=is_exact,
         node_of_server=node_of_server,
         network_node=np.where(number < len(network.nodes), number, -1),
@@ -153,14 +152,6 @@ def _number(
         cut_start=np.concatenate([[0], np.cumsum([len(cut) for cut in cuts])]).astype(np.int64),
         cut_links=np.array([link for cut in cuts for link in cut], dtype=np.int64),
     )
-
-
-def _kids(parent: Integers, count: int) -> tuple[Integers, Integers]:
-    """Children by parent, in number order."""
-    order = np.argsort(parent, kind="stable")[1:].astype(np.int64)  # the root comes first, with parent −1
-    start = np.zeros(count + 1, dtype=np.int64)
-    start[1:] = np.cumsum(np.bincount(parent[1:], minlength=count)) if count > 1 else 0
-    return start, order
 
 
 def _gbps(network: Network, links: list[int]) -> float:

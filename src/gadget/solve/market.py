@@ -24,6 +24,21 @@ class Tree(NamedTuple):
     copies: Integers
     """How many alike siblings the node stands for, itself included."""
     is_server: Booleans
+    end: Integers
+    """One more than the last node below each node: numbers are depth-first."""
+
+
+def build_tree(parent: Integers, copies: Integers, is_server: Booleans) -> Tree:
+    """The tree of these parents, whose numbers must be depth-first."""
+    count = len(parent)
+    kids = np.argsort(parent, kind="stable")[1:].astype(np.int64)  # the root comes first, with parent −1
+    start = np.zeros(count + 1, dtype=np.int64)
+    if count > 1:
+        start[1:] = np.cumsum(np.bincount(parent[1:], minlength=count))
+    end = np.arange(1, count + 1)
+    for node in range(count - 1, 0, -1):
+        end[parent[node]] = max(end[parent[node]], end[node])
+    return Tree(parent, start, kids, copies, is_server, end)
 
 
 class Market(NamedTuple):
@@ -44,6 +59,8 @@ class Market(NamedTuple):
     cut_price: Floats
     cut_width: Floats
     """Width that the shares are counted in: of the whole link, not of what is free."""
+    roomiest: Floats
+    """No server below a node has more free, (nodes × resources); where nobody fits, nobody looks."""
 
 
 class Orders(NamedTuple):
@@ -78,6 +95,7 @@ class Scratch(NamedTuple):
     bucket_cost: Floats
     bucket_node: Integers
     bucket_space: Floats
+    visited: Integers
     out_node: Integers
     out_workers: Integers
     out_crossings: Integers
@@ -111,6 +129,7 @@ def build_scratch(tree: Tree, largest_size: int) -> Scratch:
         bucket_cost=np.zeros(width),
         bucket_node=np.zeros(width, np.int64),
         bucket_space=np.zeros(width),
+        visited=np.zeros(nodes, np.int64),
         out_node=np.zeros(outputs, np.int64),
         out_workers=np.zeros(outputs, np.int64),
         out_crossings=np.zeros(outputs, np.int64),

@@ -29,18 +29,58 @@ def shares_of(gbps, width, shares):
 
 
 @njit(cache=True)
-def _look(tree, market, demand, gbps, most, scratch):
-    """Workers that fit, what each costs, and tolls; and for each subtree what bounds its curve."""
-    resources = len(demand)
-    for node in range(len(tree.parent)):
+def _has_room(market, demand, node):
+    """False when no server below the node can hold even one worker."""
+    for r in range(len(demand)):
+        if demand[r] > 0.0 and market.roomiest[node, r] < demand[r]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _visit(tree, market, demand, scratch):
+    """The nodes that matter, in their order: subtrees without room for a worker are left out; how many."""
+    count = 0
+    node = 0
+    while node < len(tree.parent):
+        leaf = tree.kid_start[node] == tree.kid_start[node + 1]
         scratch.reach[node] = 0
+        if not leaf and not _has_room(market, demand, node):
+            if node > 0:
+                for r in range(len(demand)):
+                    above = tree.parent[node]
+                    market.roomiest[above, r] = max(market.roomiest[above, r], market.roomiest[node, r])
+            node = tree.end[node]
+            continue
         scratch.cheapest[node] = np.inf
         scratch.largest[node] = 0
         scratch.least_toll[node] = np.inf
         scratch.has_curve[node] = False
-    for node in range(len(tree.parent) - 1, -1, -1):
+        scratch.visited[count] = node
+        count += 1
+        if not leaf:
+            # Measured anew on the way up.
+            for r in range(len(demand)):
+                market.roomiest[node, r] = 0.0
+        node += 1
+    return count
+
+
+@njit(cache=True)
+def _look(tree, market, demand, gbps, most, scratch):
+    """Workers that fit, what each costs, and tolls; and for each subtree what bounds its curve."""
+    resources = len(demand)
+    count = _visit(tree, market, demand, scratch)
+    for size in range(most + 1):
+        scratch.bucket_cost[size] = np.inf
+        scratch.bucket_node[size] = -1
+        scratch.bucket_space[size] = np.inf
+    for place in range(count - 1, -1, -1):
+        node = scratch.visited[place]
+        above = tree.parent[node]
         fit = 0
         unit = 0.0
+        leaf = tree.kid_start[node] == tree.kid_start[node + 1]
         if tree.is_server[node]:
             fit = most
             for r in range(resources):
@@ -49,53 +89,61 @@ def _look(tree, market, demand, gbps, most, scratch):
                     if space < fit:
                         fit = max(0, int(space))
                     unit += demand[r] * market.unit[node, r]
+                if not leaf:
+                    market.roomiest[node, r] = max(market.roomiest[node, r], market.free[node, r])
+                elif above >= 0:
+                    market.roomiest[above, r] = max(market.roomiest[above, r], market.free[node, r])
         scratch.fit[node] = fit
         scratch.unit[node] = unit
-        leaf = tree.kid_start[node] == tree.kid_start[node + 1]
+        if not leaf and above >= 0:
+            for r in range(resources):
+                market.roomiest[above, r] = max(market.roomiest[above, r], market.roomiest[node, r])
         if fit > 0:
             scratch.reach[node] += fit
             scratch.cheapest[node] = min(scratch.cheapest[node], unit)
             scratch.largest[node] = max(scratch.largest[node], fit)
             if not leaf:
                 scratch.least_toll[node] = 0.0  # its own workers pay none
+            _offer(market, demand, node, fit, unit, scratch)
         if node == 0:
             scratch.toll[0] = np.inf
             break
+        if scratch.reach[node] == 0:
+            continue
         toll = np.inf
         if gbps <= market.width[node]:
             toll = gbps * market.edge[node]
             for cut in range(market.cut_start[node], market.cut_start[node + 1]):
-                toll += market.cut_price[cut] * shares_of(gbps, market.cut_width[node], market.cut_shares[cut])
+                taken = shares_of(gbps, market.cut_width[node], market.cut_shares[cut])
+                toll += market.cut_price[cut] * taken
         scratch.toll[node] = toll
-        if toll < np.inf and scratch.reach[node] > 0:
-            above = tree.parent[node]
+        if toll < np.inf:
             scratch.reach[above] += scratch.reach[node] * tree.copies[node]
             scratch.cheapest[above] = min(scratch.cheapest[above], scratch.cheapest[node])
             scratch.largest[above] = max(scratch.largest[above], scratch.largest[node])
             own = toll if leaf else scratch.least_toll[node]
             scratch.least_toll[above] = min(scratch.least_toll[above], own)
+    return count
 
 
 @njit(cache=True)
-def _find_best_server(tree, market, demand, gain, most, scratch):
+def _offer(market, demand, node, fit, unit, scratch):
+    """Note a server among those that hold as many workers: the cheapest, the fullest among equals."""
+    if unit > scratch.bucket_cost[fit]:
+        return
+    space = 0.0
+    for r in range(len(demand)):
+        if demand[r] > 0.0:
+            space += market.free[node, r] / demand[r]
+    if unit < scratch.bucket_cost[fit] or space <= scratch.bucket_space[fit]:
+        scratch.bucket_cost[fit] = unit
+        scratch.bucket_node[fit] = node
+        scratch.bucket_space[fit] = space
+
+
+@njit(cache=True)
+def _find_best_server(gain, most, scratch):
     """The best ring inside one server: value, size, server; the fullest of equally good servers."""
-    for size in range(most + 1):
-        scratch.bucket_cost[size] = np.inf
-        scratch.bucket_node[size] = -1
-        scratch.bucket_space[size] = np.inf
-    for node in range(len(tree.parent)):
-        fit = scratch.fit[node]
-        if fit > 0:
-            unit = scratch.unit[node]
-            if unit <= scratch.bucket_cost[fit]:
-                space = 0.0
-                for r in range(len(demand)):
-                    if demand[r] > 0.0:
-                        space += market.free[node, r] / demand[r]
-                if unit < scratch.bucket_cost[fit] or space < scratch.bucket_space[fit]:
-                    scratch.bucket_cost[fit] = unit
-                    scratch.bucket_node[fit] = node
-                    scratch.bucket_space[fit] = space
     value, size, server = -np.inf, 0, -1
     cost, node = np.inf, -1
     for workers in range(most, 0, -1):
@@ -117,7 +165,7 @@ def _least_extra(tree, node, scratch):
     extra = np.inf
     for place in range(tree.kid_start[node], tree.kid_start[node + 1]):
         kid = tree.kids[place]
-        if scratch.toll[kid] < np.inf and scratch.reach[kid] > 0:
+        if scratch.reach[kid] > 0 and scratch.toll[kid] < np.inf:
             if tree.kid_start[kid] == tree.kid_start[kid + 1]:
                 return 0.0
             extra = min(extra, scratch.toll[kid])
@@ -179,7 +227,7 @@ def _compute_curve(tree, node, most, scratch):
             row[size] = size * scratch.unit[node]
     for place in range(tree.kid_start[node], tree.kid_start[node + 1]):
         kid = tree.kids[place]
-        if scratch.toll[kid] == np.inf or scratch.reach[kid] == 0:
+        if scratch.reach[kid] == 0 or scratch.toll[kid] == np.inf:
             continue
         if tree.kid_start[kid] == tree.kid_start[kid + 1]:
             limit = _leaf_step(
@@ -213,7 +261,7 @@ def _need_curve(tree, node, most, scratch):
             kid = tree.kids[place]
             place += 1
             inner = tree.kid_start[kid] < tree.kid_start[kid + 1]
-            if inner and not scratch.has_curve[kid] and scratch.toll[kid] < np.inf and scratch.reach[kid] > 0:
+            if inner and scratch.reach[kid] > 0 and not scratch.has_curve[kid] and scratch.toll[kid] < np.inf:
                 stack[depth, 1] = place
                 depth += 1
                 stack[depth, 0], stack[depth, 1] = kid, tree.kid_start[kid]
@@ -235,14 +283,15 @@ def find_best_ring(tree, market, demand, gbps, most, gain, floor, scratch):
 
     Size 0: there is none. `floor` also is what rules nodes out, so a high one saves time.
     """
-    _look(tree, market, demand, gbps, most, scratch)
-    value, size, top = _find_best_server(tree, market, demand, gain, most, scratch)
+    count = _look(tree, market, demand, gbps, most, scratch)
+    value, size, top = _find_best_server(gain, most, scratch)
     if value <= floor:
         value, size, top = floor, 0, -1
     # The most promising node first, the deepest among equals, so that it rules out the rest.
     first, promised = -1, value
     cheapest, toll, extra, top_size, largest, promise = -1.0, -1.0, -1.0, -1, -1, -np.inf
-    for node in range(len(tree.parent) - 1, -1, -1):
+    for place in range(count - 1, -1, -1):
+        node = scratch.visited[place]
         if tree.kid_start[node] == tree.kid_start[node + 1]:
             continue
         reach, its_extra = min(most, scratch.reach[node]), _least_extra(tree, node, scratch)
@@ -262,9 +311,9 @@ def find_best_ring(tree, market, demand, gbps, most, gain, floor, scratch):
             first, promised = node, promise
     if first < 0:
         return value, size, top
-    for turn in range(len(tree.parent), -1, -1):
-        node = first if turn == len(tree.parent) else turn
-        if turn == first or tree.kid_start[node] == tree.kid_start[node + 1]:
+    for turn in range(count, -1, -1):
+        node = first if turn == count else scratch.visited[turn]
+        if (turn < count and node == first) or tree.kid_start[node] == tree.kid_start[node + 1]:
             continue
         if not scratch.promise[node] > value + _hair(value):
             continue
@@ -303,7 +352,7 @@ def recover_ring(tree, most, size, top, scratch):
         stages = 0
         for place in range(tree.kid_start[node], tree.kid_start[node + 1]):
             kid = tree.kids[place]
-            if scratch.toll[kid] == np.inf or scratch.reach[kid] == 0:
+            if scratch.reach[kid] == 0 or scratch.toll[kid] == np.inf:
                 continue
             leaf = tree.kid_start[kid] == tree.kid_start[kid + 1]
             if leaf:

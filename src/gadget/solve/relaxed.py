@@ -61,6 +61,7 @@ class RelaxedSlot:
         self._free = classes.capacity * (1 + SLACK)
         self._width = classes.width * (1 + SLACK)
         self._scratch = build_scratch(classes.tree, int(orders.most.max(initial=1)))
+        self._roomiest = np.full_like(classes.capacity, np.inf)
         self._all = np.arange(len(orders.most))
         self._entries = 8 * len(orders.most) + 1024
         self.asked = 0
@@ -78,6 +79,7 @@ class RelaxedSlot:
             cuts.shares,
             prices.cut,
             self.classes.width,
+            self._roomiest,
         )
 
     def ask(self, prices: ClassPrices, cuts: Cuts = NO_CUTS) -> tuple[Reply, Answers]:

@@ -40,7 +40,7 @@ def ruin_and_recreate(
             copy_ring(held, kept, job)
             before += held.gain[job]
             if held.count[job] > 0:
-                release(markets[0], orders, held, job)
+                release(ground, is_one, markets[0], orders, held, job)
         _shuffle(chosen, taken, kept, orders)
         level = np.random.randint(0, len(markets))
         for entry in range(taken):
@@ -63,7 +63,7 @@ def ruin_and_recreate(
             for entry in range(taken):
                 job = chosen[entry]
                 if held.count[job] > 0:
-                    release(markets[0], orders, held, job)
+                    release(ground, is_one, markets[0], orders, held, job)
                 copy_ring(kept, held, job)
                 occupy(markets[0], orders, held, job)
     return top
