@@ -66,12 +66,13 @@ class Workshop:
         free[sites.place_of_server] = network.capacity * (1 + SLACK)
         width = np.full(sites.places, -1.0)
         width[sites.place_of_link] = network.link_gbps[::2] * (1 + SLACK)
-        return _bare_market(free, width)._replace(unit=unit, edge=edge)
+        pristine = np.full(sites.places, sites.is_one)
+        return _bare_market(free, width)._replace(unit=unit, edge=edge, pristine=pristine)
 
     def go_on(self, unit: Floats, edge: Floats, order: Integers) -> None:
         """Keep the rings that run, each at most once re-placed at the prices, and fill what is free."""
         market = self._begin(unit, edge)
-        keep_running(market, self.orders, self.stays, self._held)
+        keep_running(self.sites.ground, self.sites.is_one, market, self.orders, self.stays, self._held)
         self._fill(market, order)
         for level in FALLING[1:]:
             self._fill(scaled(market, level), order)
@@ -102,7 +103,7 @@ class Workshop:
         while done < rounds and self.gain < goal and len(self._hopeful) and not out_of_time():
             market = self._begin(unit, edge)
             copy_all(self.best, self._held)
-            occupy_all(market, self.orders, self._held)
+            occupy_all(self.sites.ground, self.sites.is_one, market, self.orders, self._held)
             levels = (scaled(market, 0.0), scaled(market, 0.5), scaled(market, 0.95))
             ruin_and_recreate(
                 self.sites.ground,
@@ -129,7 +130,7 @@ class Workshop:
         sites = self.sites
         zero = np.zeros((sites.places, self.network.capacity.shape[1]))
         market = self.market(zero, np.zeros(sites.places))
-        occupy_all(market, self.orders, self.best)
+        occupy_all(self.sites.ground, self.sites.is_one, market, self.orders, self.best)
         able = np.flatnonzero(np.maximum.reduceat(np.append(idle.gain, -np.inf), idle.gain_start[:-1]) == 0.0)
         jobs = able[self.best.count[able] == 0]
         nobody = self.stays._replace(gain=np.full(len(self.orders.most), -np.inf))
@@ -178,6 +179,7 @@ def _bare_market(free: Floats, width: Floats) -> Market:
         np.zeros(0),
         width.copy(),
         np.full_like(free, np.inf),
+        np.zeros(nodes, np.bool_),
     )
 
 

@@ -13,6 +13,11 @@ from gadget.solve.market import Floats, Integers, Market, Orders, Tree
 from gadget.solve.pricing_tree import find_best_ring, recover_ring
 
 
+# Trees of up to so many nodes are searched for the very best ring; in larger ones so many turns are tried.
+SMALL = 256
+PATIENCE = 3
+
+
 class Held(NamedTuple):
     """The ring of each job as entries (place, workers, crossings), in a space of its own."""
 
@@ -69,21 +74,25 @@ def release(ground, is_one, market, orders, held, job):
 
 
 @njit(cache=True)
-def occupy(market, orders, held, job):
+def occupy(ground, is_one, market, orders, held, job):
     """Take out of the market what the ring of a job uses."""
     begin = held.start[job]
     for entry in range(begin, begin + held.count[job]):
         place = held.place[entry]
+        above = place if is_one else -1
+        while above >= 0 and market.pristine[above]:
+            market.pristine[above] = False
+            above = ground.parent[0, above]
         for r in range(orders.demand.shape[1]):
             market.free[place, r] -= held.workers[entry] * orders.demand[job, r]
         market.width[place] -= held.crossings[entry] * orders.gbps[job]
 
 
 @njit(cache=True)
-def occupy_all(market, orders, held):
+def occupy_all(ground, is_one, market, orders, held):
     """Take out what all rings use."""
     for job in range(len(held.count)):
-        occupy(market, orders, held, job)
+        occupy(ground, is_one, market, orders, held, job)
 
 
 @njit(cache=True)
@@ -136,12 +145,12 @@ def _stay(stays, held, job):
 
 
 @njit(cache=True)
-def keep_running(market, orders, stays, held):
+def keep_running(ground, is_one, market, orders, stays, held):
     """Let every ring that runs go on where it still fits; jobs that have a ring are passed over."""
     for job in range(len(held.count)):
         if held.count[job] == 0 and stays.gain[job] > -np.inf and _can_stay(market, orders, stays, job):
             _stay(stays, held, job)
-            occupy(market, orders, held, job)
+            occupy(ground, is_one, market, orders, held, job)
 
 
 @njit(cache=True)
@@ -200,6 +209,8 @@ def insert(ground, is_one, market, view, orders, stays, held, job, floor, scratc
         if worth > floor:
             floor, goes_on = worth + 1e-9 * abs(stays.gain[job]), True
     most = orders.most[job]
+    # Where there are many racks, the most promising ones will do: this is no proof of anything.
+    patience = -1 if ground.parent.shape[1] <= SMALL else PATIENCE
     if most > 0:
         begin = orders.gain_start[job]
         gain = orders.gain[begin : begin + most + 1]
@@ -211,15 +222,16 @@ def insert(ground, is_one, market, view, orders, stays, held, job, floor, scratc
                 ground.copies,
                 ground.is_server[row],
                 ground.end[row],
+                ground.look,
             )
             if is_one:
                 value, size, top = find_best_ring(
-                    tree, market, orders.demand[job], orders.gbps[job], most, gain, floor, scratch
+                    tree, market, orders.demand[job], orders.gbps[job], most, gain, floor, patience, scratch
                 )
             else:
                 _view(ground, row, market, view)
                 value, size, top = find_best_ring(
-                    tree, view, orders.demand[job], orders.gbps[job], most, gain, floor, scratch
+                    tree, view, orders.demand[job], orders.gbps[job], most, gain, floor, patience, scratch
                 )
             if size > 0:
                 goes_on = False
@@ -229,7 +241,7 @@ def insert(ground, is_one, market, view, orders, stays, held, job, floor, scratc
     if goes_on:
         _stay(stays, held, job)
     if held.count[job] > 0:
-        occupy(market, orders, held, job)
+        occupy(ground, is_one, market, orders, held, job)
 
 
 @njit(cache=True)
@@ -256,4 +268,5 @@ def scaled(market, factor):
         market.cut_price * factor,
         market.cut_width,
         market.roomiest,
+        market.pristine,
     )

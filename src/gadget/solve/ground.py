@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gadget.solve.classes import find_classes
 from gadget.solve.hierarchy import Hierarchy, build_hierarchy
 from gadget.solve.market import Booleans, Integers, Tree, build_tree
 from gadget.solve.network import Network
@@ -34,6 +35,8 @@ class Ground(NamedTuple):
     link_at: Integers
     """Ground place of the link to each node's parent, else −1."""
     copies: Integers
+    look: Integers
+    """Classes of the nodes where there is one tree; on a graph all nodes differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +70,7 @@ class Sites:
             ground.copies,
             ground.is_server[row],
             ground.end[row],
+            ground.look,
         )
 
     def tree_node(self, row: int, server: int) -> int:
@@ -102,6 +106,7 @@ def _lay_tree(network: Network) -> Sites:
         np.where(tree.is_server, own, -1)[None],
         own[None],
         tree.copies,
+        find_classes(hierarchy).class_of,
     )
     return Sites(ground, True, count, hierarchy.node_of_server, place_of_link, hierarchy.network_node[None])
 
@@ -126,6 +131,7 @@ def _lay_graph(network: Network) -> Sites:
         np.where(is_server, node_of, -1),
         np.where(link >= 0, network.servers + link // 2, -1),
         one,
+        np.arange(count),
     )
     links = len(network.link_gbps) // 2
     return Sites(

@@ -26,10 +26,12 @@ class Tree(NamedTuple):
     is_server: Booleans
     end: Integers
     """One more than the last node below each node: numbers are depth-first."""
+    look: Integers
+    """Equal for nodes of one class: as long as nothing lies on them, one is as good as another."""
 
 
-def build_tree(parent: Integers, copies: Integers, is_server: Booleans) -> Tree:
-    """The tree of these parents, whose numbers must be depth-first."""
+def build_tree(parent: Integers, copies: Integers, is_server: Booleans, look: Integers | None = None) -> Tree:
+    """The tree of these parents, whose numbers must be depth-first; without `look` no two nodes are alike."""
     count = len(parent)
     kids = np.argsort(parent, kind="stable")[1:].astype(np.int64)  # the root comes first, with parent −1
     start = np.zeros(count + 1, dtype=np.int64)
@@ -38,7 +40,7 @@ def build_tree(parent: Integers, copies: Integers, is_server: Booleans) -> Tree:
     end = np.arange(1, count + 1)
     for node in range(count - 1, 0, -1):
         end[parent[node]] = max(end[parent[node]], end[node])
-    return Tree(parent, start, kids, copies, is_server, end)
+    return Tree(parent, start, kids, copies, is_server, end, np.arange(count) if look is None else look)
 
 
 class Market(NamedTuple):
@@ -61,6 +63,8 @@ class Market(NamedTuple):
     """Width that the shares are counted in: of the whole link, not of what is free."""
     roomiest: Floats
     """No server below a node has more free, (nodes × resources); where nobody fits, nobody looks."""
+    pristine: Booleans
+    """True for a node below which nothing has been taken."""
 
 
 class Orders(NamedTuple):
@@ -96,6 +100,9 @@ class Scratch(NamedTuple):
     bucket_node: Integers
     bucket_space: Floats
     visited: Integers
+    stamp: Integers
+    """For each look the last search that met it, and how often; the number of searches comes last."""
+    met: Integers
     out_node: Integers
     out_workers: Integers
     out_crossings: Integers
@@ -130,6 +137,8 @@ def build_scratch(tree: Tree, largest_size: int) -> Scratch:
         bucket_node=np.zeros(width, np.int64),
         bucket_space=np.zeros(width),
         visited=np.zeros(nodes, np.int64),
+        stamp=np.zeros(nodes + 1, np.int64),
+        met=np.zeros(nodes, np.int64),
         out_node=np.zeros(outputs, np.int64),
         out_workers=np.zeros(outputs, np.int64),
         out_crossings=np.zeros(outputs, np.int64),

@@ -38,18 +38,35 @@ def _has_room(market, demand, node):
 
 
 @njit(cache=True)
-def _visit(tree, market, demand, scratch):
-    """The nodes that matter, in their order: subtrees without room for a worker are left out; how many."""
+def _is_needless(tree, market, most, node, scratch):
+    """True for a node on which nothing lies, when enough of its kind have been met for any ring."""
+    if not market.pristine[node]:
+        return False
+    look, turn = tree.look[node], scratch.stamp[-1]
+    if scratch.stamp[look] != turn:
+        scratch.stamp[look] = turn
+        scratch.met[look] = 0
+    scratch.met[look] += 1
+    return scratch.met[look] > 2 + 2 * most // (tree.end[node] - node)
+
+
+@njit(cache=True)
+def _visit(tree, market, demand, most, scratch):
+    """The nodes that matter, in their order; how many. Left out: subtrees without room, and needless ones."""
+    scratch.stamp[-1] += 1
     count = 0
     node = 0
     while node < len(tree.parent):
         leaf = tree.kid_start[node] == tree.kid_start[node + 1]
         scratch.reach[node] = 0
-        if not leaf and not _has_room(market, demand, node):
+        if _is_needless(tree, market, most, node, scratch) or (
+            not leaf and not _has_room(market, demand, node)
+        ):
             if node > 0:
+                above = tree.parent[node]
                 for r in range(len(demand)):
-                    above = tree.parent[node]
-                    market.roomiest[above, r] = max(market.roomiest[above, r], market.roomiest[node, r])
+                    best = market.free[node, r] if leaf else market.roomiest[node, r]
+                    market.roomiest[above, r] = max(market.roomiest[above, r], best)
             node = tree.end[node]
             continue
         scratch.cheapest[node] = np.inf
@@ -70,7 +87,7 @@ def _visit(tree, market, demand, scratch):
 def _look(tree, market, demand, gbps, most, scratch):
     """Workers that fit, what each costs, and tolls; and for each subtree what bounds its curve."""
     resources = len(demand)
-    count = _visit(tree, market, demand, scratch)
+    count = _visit(tree, market, demand, most, scratch)
     for size in range(most + 1):
         scratch.bucket_cost[size] = np.inf
         scratch.bucket_node[size] = -1
@@ -278,10 +295,11 @@ def _hair(value):
 
 
 @njit(cache=True)
-def find_best_ring(tree, market, demand, gbps, most, gain, floor, scratch):
+def find_best_ring(tree, market, demand, gbps, most, gain, floor, patience, scratch):
     """The ring of greatest value (gain less cost) that is worth more than `floor`: value, size, where it turns.
 
-    Size 0: there is none. `floor` also is what rules nodes out, so a high one saves time.
+    Size 0: there is none. `floor` also is what rules nodes out, so a high one saves time. With `patience`
+    for so many nodes only, the answer may be less than the best.
     """
     count = _look(tree, market, demand, gbps, most, scratch)
     value, size, top = _find_best_server(gain, most, scratch)
@@ -317,6 +335,9 @@ def find_best_ring(tree, market, demand, gbps, most, gain, floor, scratch):
             continue
         if not scratch.promise[node] > value + _hair(value):
             continue
+        if patience == 0:
+            break
+        patience -= 1
         _need_curve(tree, node, most, scratch)
         for workers in range(1, min(most, scratch.reach[node]) + 1):
             found = gain[workers] - scratch.curve[node, workers]

@@ -46,7 +46,7 @@ def quote(
     answers = slot.quote(plain, jobs)
     gain, resource_cost, link_cost = _split_costs(slot, plain, jobs, answers)
     market = workshop.market(*(np.zeros(shape) for shape in _shapes(workshop)))
-    occupy_all(market, workshop.orders, workshop.best)
+    occupy_all(workshop.sites.ground, workshop.sites.is_one, market, workshop.orders, workshop.best)
     free = market.free[workshop.sites.place_of_server]
     left = market.width[workshop.sites.place_of_link]
     # Cuts of a graph are as wide as the widest of their links; on a tree they have one.

@@ -62,6 +62,7 @@ class RelaxedSlot:
         self._width = classes.width * (1 + SLACK)
         self._scratch = build_scratch(classes.tree, int(orders.most.max(initial=1)))
         self._roomiest = np.full_like(classes.capacity, np.inf)
+        self._untouched = np.zeros(len(classes.width), np.bool_)  # every class has to be met
         self._all = np.arange(len(orders.most))
         self._entries = 8 * len(orders.most) + 1024
         self.asked = 0
@@ -80,6 +81,7 @@ class RelaxedSlot:
             prices.cut,
             self.classes.width,
             self._roomiest,
+            self._untouched,
         )
 
     def ask(self, prices: ClassPrices, cuts: Cuts = NO_CUTS) -> tuple[Reply, Answers]:

@@ -65,7 +65,7 @@ def ruin_and_recreate(
                 if held.count[job] > 0:
                     release(ground, is_one, markets[0], orders, held, job)
                 copy_ring(kept, held, job)
-                occupy(markets[0], orders, held, job)
+                occupy(ground, is_one, markets[0], orders, held, job)
     return top
 
 
