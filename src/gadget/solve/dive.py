@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gadget.solve.filling import Held, build_held, copy_all, fill, keep_running, occupy_all, scaled
+from gadget.solve.filling import Held, build_held, copy_all, fill, keep_running, occupy_all, place, scaled
 from gadget.solve.ground import Sites
 from gadget.solve.lagrangian import Stays
 from gadget.solve.market import SLACK, Floats, Integers, Market, Orders, Scratch, build_scratch
@@ -43,6 +43,15 @@ TASTES = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class Wishes:
+    """Who comes first, and what each job would take if it had the cluster to itself at the prices."""
+
+    order: Integers
+    size: Integers
+    value: Floats
+
+
 class Workshop:
     """One slot on the ground: the rings held at present, the best seen, and the space to work in."""
 
@@ -52,7 +61,8 @@ class Workshop:
         self._scratch = _build_scratch(sites, int(orders.most.max(initial=1)))
         height = int(_depths(first.parent).max(initial=0))
         running = np.diff(stays.start)
-        self.best, self._held, self._kept = (build_held(orders, height, running) for _ in range(3))
+        stores = (build_held(orders, height, running) for _ in range(4))
+        self.best, self._held, self._kept, self._spare = stores
         nodes = first.parent.shape[1]
         self._view = _bare_market(np.zeros((nodes, network.capacity.shape[1])), np.zeros(nodes))
         self._hopeful = np.flatnonzero(orders.most > 0)
@@ -67,24 +77,35 @@ class Workshop:
         width = np.full(sites.places, -1.0)
         width[sites.place_of_link] = network.link_gbps[::2] * (1 + SLACK)
         pristine = np.full(sites.places, sites.is_one)
-        return _bare_market(free, width)._replace(unit=unit, edge=edge, pristine=pristine)
+        return _bare_market(free, width)._replace(unit=unit, edge=edge, plenty=self._plenty(free), pristine=pristine)
 
-    def go_on(self, unit: Floats, edge: Floats, order: Integers) -> None:
-        """Keep the rings that run, each at most once re-placed at the prices, and fill what is free."""
+    def _plenty(self, free: Floats) -> Floats:
+        """What is free below each node in all."""
+        if not self.sites.is_one:
+            return free.copy()
+        total = np.vstack([np.zeros((1, free.shape[1])), np.cumsum(free, axis=0)])
+        return np.asarray(total[self.sites.ground.end[0]] - total[:-1])
+
+    def go_on(self, wishes: "Wishes", unit: Floats, edge: Floats, *, enough: float) -> None:
+        """Keep the rings that run, place the other jobs, then let all grow and move at falling prices."""
         market = self._begin(unit, edge)
         keep_running(self.sites.ground, self.sites.is_one, market, self.orders, self.stays, self._held)
-        self._fill(market, order)
-        for level in FALLING[1:]:
-            self._fill(scaled(market, level), order)
-        self._note()
+        self._place(market, wishes, wishes.order[self._held.count[wishes.order] == 0])
+        self._settle(market, wishes, enough)
 
-    def dive(self, unit: Floats, edge: Floats, order: Integers) -> None:
-        """From nothing: all jobs at the prices, then at falling ones."""
+    def dive(self, wishes: "Wishes", unit: Floats, edge: Floats, *, enough: float) -> None:
+        """From nothing: all jobs at the prices, then at falling ones until the gain is `enough`."""
         market = self._begin(unit, edge)
-        self._fill(market, order)
-        for level in FALLING:
-            self._fill(scaled(market, level), order)
-        self._note()
+        self._place(market, wishes, wishes.order)
+        self._settle(market, wishes, enough)
+
+    def _settle(self, market: Market, wishes: "Wishes", enough: float) -> None:
+        """Nothing stands idle that somebody can use; more passes while the gain is not `enough`."""
+        for level in (0.0, *FALLING):
+            self._fill(scaled(market, level), wishes.order)
+            self._note()
+            if self.gain >= enough:
+                return
 
     def improve(
         self,
@@ -114,6 +135,7 @@ class Workshop:
                 self.stays,
                 self._held,
                 self._kept,
+                self._spare,
                 self.best,
                 self._hopeful,
                 seed + done,
@@ -134,8 +156,20 @@ class Workshop:
         able = np.flatnonzero(np.maximum.reduceat(np.append(idle.gain, -np.inf), idle.gain_start[:-1]) == 0.0)
         jobs = able[self.best.count[able] == 0]
         nobody = self.stays._replace(gain=np.full(len(self.orders.most), -np.inf))
-        fill(
-            sites.ground, sites.is_one, market, self._view, idle, nobody, self.best, jobs, -1e-300, self._scratch
+        nothing = np.zeros(len(self.orders.most))
+        place(
+            sites.ground,
+            sites.is_one,
+            market,
+            self._view,
+            idle,
+            nobody,
+            self.best,
+            jobs,
+            nothing.astype(np.int64),
+            nothing,
+            -1e-300,
+            self._scratch,
         )
         return self.best
 
@@ -144,6 +178,22 @@ class Workshop:
         self._held.size[:] = 0
         self._held.gain[:] = 0.0
         return self.market(unit, edge)
+
+    def _place(self, market: Market, wishes: "Wishes", jobs: Integers) -> None:
+        place(
+            self.sites.ground,
+            self.sites.is_one,
+            market,
+            self._view,
+            self.orders,
+            self.stays,
+            self._held,
+            jobs,
+            wishes.size,
+            wishes.value,
+            0.0,
+            self._scratch,
+        )
 
     def _fill(self, market: Market, order: Integers) -> None:
         fill(
@@ -154,8 +204,8 @@ class Workshop:
             self.orders,
             self.stays,
             self._held,
+            self._spare,
             order,
-            0.0,
             self._scratch,
         )
 
@@ -178,6 +228,7 @@ def _bare_market(free: Floats, width: Floats) -> Market:
         np.zeros(0, np.int64),
         np.zeros(0),
         width.copy(),
+        np.full_like(free, np.inf),
         np.full_like(free, np.inf),
         np.zeros(nodes, np.bool_),
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from gadget.solve.lagrangian import cost_of_stay
+from gadget.solve.lagrangian import cost_of_stay, toll_of
 from gadget.solve.market import Floats, Integers, Market, Orders, Tree
 from gadget.solve.pricing_tree import find_best_ring, recover_ring
 
@@ -16,6 +16,8 @@ from gadget.solve.pricing_tree import find_best_ring, recover_ring
 # Trees of up to so many nodes are searched for the very best ring; in larger ones so many turns are tried.
 SMALL = 256
 PATIENCE = 3
+# A ring worth this share of the best on the empty cluster is good enough to look no further.
+CONTENT = 0.98
 
 
 class Held(NamedTuple):
@@ -64,6 +66,10 @@ def release(ground, is_one, market, orders, held, job):
         inner = is_one and ground.kid_start[0, place] < ground.kid_start[0, place + 1]
         for r in range(orders.demand.shape[1]):
             market.free[place, r] += held.workers[entry] * orders.demand[job, r]
+            above = place if is_one else -1
+            while above >= 0:
+                market.plenty[above, r] += held.workers[entry] * orders.demand[job, r]
+                above = ground.parent[0, above]
             above = place if inner else ground.parent[0, place] if is_one else -1
             while above >= 0 and market.roomiest[above, r] < market.free[place, r]:
                 market.roomiest[above, r] = market.free[place, r]
@@ -83,9 +89,16 @@ def occupy(ground, is_one, market, orders, held, job):
         while above >= 0 and market.pristine[above]:
             market.pristine[above] = False
             above = ground.parent[0, above]
-        for r in range(orders.demand.shape[1]):
-            market.free[place, r] -= held.workers[entry] * orders.demand[job, r]
         market.width[place] -= held.crossings[entry] * orders.gbps[job]
+        if held.workers[entry] == 0:
+            continue
+        for r in range(orders.demand.shape[1]):
+            taken = held.workers[entry] * orders.demand[job, r]
+            market.free[place, r] -= taken
+            above = place if is_one else -1
+            while above >= 0:
+                market.plenty[above, r] -= taken
+                above = ground.parent[0, above]
 
 
 @njit(cache=True)
@@ -198,8 +211,8 @@ def _keep(ground, row, is_one, held, job, entries, scratch, gain, size):
 
 
 @njit(cache=True)
-def insert(ground, is_one, market, view, orders, stays, held, job, floor, scratch):
-    """Give a job that has none its best ring at the prices, if one is worth more than `floor`.
+def insert(ground, is_one, market, view, orders, stays, held, job, floor, wish, scratch):
+    """Give a job that has none its best ring at the prices, if one is worth more than `floor`; its value.
 
     The ring that ran is kept when no other is worth more by a hair.
     """
@@ -224,15 +237,13 @@ def insert(ground, is_one, market, view, orders, stays, held, job, floor, scratc
                 ground.end[row],
                 ground.look,
             )
-            if is_one:
-                value, size, top = find_best_ring(
-                    tree, market, orders.demand[job], orders.gbps[job], most, gain, floor, patience, scratch
-                )
-            else:
+            seen = market
+            if not is_one:
                 _view(ground, row, market, view)
-                value, size, top = find_best_ring(
-                    tree, view, orders.demand[job], orders.gbps[job], most, gain, floor, patience, scratch
-                )
+                seen = view
+            value, size, top = find_best_ring(
+                tree, seen, orders.demand[job], orders.gbps[job], most, gain, floor, patience, wish, scratch
+            )
             if size > 0:
                 goes_on = False
                 floor = value + 1e-12 * abs(value)
@@ -242,17 +253,76 @@ def insert(ground, is_one, market, view, orders, stays, held, job, floor, scratc
         _stay(stays, held, job)
     if held.count[job] > 0:
         occupy(ground, is_one, market, orders, held, job)
+    return floor
 
 
 @njit(cache=True)
-def fill(ground, is_one, market, view, orders, stays, held, order, floor, scratch):
-    """Each job in turn gives its ring up and takes its best one; the gain of all rings then."""
+def place(ground, is_one, market, view, orders, stays, held, order, wishes, worth, floor, scratch):
+    """Jobs without a ring take their best one in turn.
+
+    In a large cluster each first looks only where a ring of the size it wishes for could be, and is content
+    with almost what that would be worth on the empty cluster.
+    """
+    large = is_one and ground.parent.shape[1] > SMALL
     for turn in range(len(order)):
         job = order[turn]
-        if held.count[job] > 0:
+        if large and wishes[job] > 0:
+            value = insert(
+                ground, is_one, market, view, orders, stays, held, job, floor, wishes[job], scratch
+            )
+            if held.count[job] > 0:
+                if value >= CONTENT * worth[job]:
+                    continue
+                release(ground, is_one, market, orders, held, job)
+        insert(ground, is_one, market, view, orders, stays, held, job, floor, 0, scratch)
+
+
+@njit(cache=True)
+def _worth(market, orders, held, job):
+    """What the ring of a job is worth at the prices."""
+    worth = held.gain[job]
+    begin = held.start[job]
+    for entry in range(begin, begin + held.count[job]):
+        place = held.place[entry]
+        for r in range(orders.demand.shape[1]):
+            worth -= held.workers[entry] * orders.demand[job, r] * market.unit[place, r]
+        if held.crossings[entry] > 0:
+            worth -= held.crossings[entry] * toll_of(market, orders.gbps[job], place)
+    return worth
+
+
+@njit(cache=True)
+def fill(ground, is_one, market, view, orders, stays, held, kept, order, scratch):
+    """Each job in turn takes its best ring, if that is worth more than the one it has; `kept` is spare space."""
+    large = is_one and ground.parent.shape[1] > SMALL
+    for turn in range(len(order)):
+        job = order[turn]
+        had = held.count[job] > 0
+        floor, wish = 0.0, 0
+        if had:
+            worth = _worth(market, orders, held, job)
+            if worth >= _dream(market, orders, job):
+                continue
+            floor = max(0.0, worth + 1e-9 * abs(held.gain[job]))
+            if large and worth > 0.0:
+                wish = held.size[job] + 1
+            copy_ring(held, kept, job)
             release(ground, is_one, market, orders, held, job)
-        insert(ground, is_one, market, view, orders, stays, held, job, floor, scratch)
-    return held.gain.sum()
+        insert(ground, is_one, market, view, orders, stays, held, job, floor, wish, scratch)
+        if had and held.count[job] == 0:
+            if floor > 0.0 or worth >= 0.0:
+                copy_ring(kept, held, job)
+                occupy(ground, is_one, market, orders, held, job)
+
+
+@njit(cache=True)
+def _dream(market, orders, job):
+    """No ring is worth more than this: the best size if workers cost nothing, or the least anywhere."""
+    begin = orders.gain_start[job]
+    best = 0.0
+    for size in range(1, orders.most[job] + 1):
+        best = max(best, orders.gain[begin + size])
+    return best
 
 
 @njit(cache=True)
@@ -268,5 +338,6 @@ def scaled(market, factor):
         market.cut_price * factor,
         market.cut_width,
         market.roomiest,
+        market.plenty,
         market.pristine,
     )

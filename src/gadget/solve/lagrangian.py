@@ -57,7 +57,7 @@ def answer_all(tree, market, orders, stays, which, least, scratch, answers):
         most = orders.most[job]
         gain = orders.gain[orders.gain_start[job] : orders.gain_start[job] + most + 1]
         value, size, top = find_best_ring(
-            tree, market, orders.demand[job], orders.gbps[job], most, gain, floor, -1, scratch
+            tree, market, orders.demand[job], orders.gbps[job], most, gain, floor, -1, 0, scratch
         )
         answers.value[place] = value
         if size > 0:

@@ -63,6 +63,8 @@ class Market(NamedTuple):
     """Width that the shares are counted in: of the whole link, not of what is free."""
     roomiest: Floats
     """No server below a node has more free, (nodes × resources); where nobody fits, nobody looks."""
+    plenty: Floats
+    """What is free below a node in all, (nodes × resources); where a ring is too large for that, few look."""
     pristine: Booleans
     """True for a node below which nothing has been taken."""
 

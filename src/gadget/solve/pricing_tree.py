@@ -14,6 +14,8 @@ from numba import njit
 
 # A promise that is above the best by rounding alone is not worth a look; bounds allow for it.
 HAIR = 1e-10
+# With a wish, so many racks that could fulfil it are looked at.
+ENOUGH = 12
 
 
 @njit(cache=True)
@@ -38,6 +40,15 @@ def _has_room(market, demand, node):
 
 
 @njit(cache=True)
+def _has_plenty(market, demand, node, wish):
+    """False when fewer than `wish` workers fit below the node."""
+    for r in range(len(demand)):
+        if demand[r] > 0.0 and market.plenty[node, r] < wish * demand[r]:
+            return False
+    return True
+
+
+@njit(cache=True)
 def _is_needless(tree, market, most, node, scratch):
     """True for a node on which nothing lies, when enough of its kind have been met for any ring."""
     if not market.pristine[node]:
@@ -51,17 +62,27 @@ def _is_needless(tree, market, most, node, scratch):
 
 
 @njit(cache=True)
-def _visit(tree, market, demand, most, scratch):
-    """The nodes that matter, in their order; how many. Left out: subtrees without room, and needless ones."""
+def _visit(tree, market, demand, most, wish, scratch):
+    """The nodes that matter, in their order; how many. Left out: subtrees without room, and needless ones.
+
+    With a `wish`, only subtrees with room for so many workers, and no more racks than `ENOUGH`.
+    """
+    racks = 0
     scratch.stamp[-1] += 1
     count = 0
     node = 0
     while node < len(tree.parent):
         leaf = tree.kid_start[node] == tree.kid_start[node + 1]
         scratch.reach[node] = 0
-        if _is_needless(tree, market, most, node, scratch) or (
+        skip = _is_needless(tree, market, most, node, scratch) or (
             not leaf and not _has_room(market, demand, node)
-        ):
+        )
+        if wish > 0 and not leaf and not skip:
+            first = tree.kids[tree.kid_start[node]]
+            is_rack = tree.kid_start[first] == tree.kid_start[first + 1]
+            skip = (is_rack and racks >= ENOUGH) or not _has_plenty(market, demand, node, wish)
+            racks += is_rack and not skip
+        if skip:
             if node > 0:
                 above = tree.parent[node]
                 for r in range(len(demand)):
@@ -84,10 +105,10 @@ def _visit(tree, market, demand, most, scratch):
 
 
 @njit(cache=True)
-def _look(tree, market, demand, gbps, most, scratch):
+def _look(tree, market, demand, gbps, most, wish, scratch):
     """Workers that fit, what each costs, and tolls; and for each subtree what bounds its curve."""
     resources = len(demand)
-    count = _visit(tree, market, demand, most, scratch)
+    count = _visit(tree, market, demand, most, wish, scratch)
     for size in range(most + 1):
         scratch.bucket_cost[size] = np.inf
         scratch.bucket_node[size] = -1
@@ -295,13 +316,14 @@ def _hair(value):
 
 
 @njit(cache=True)
-def find_best_ring(tree, market, demand, gbps, most, gain, floor, patience, scratch):
+def find_best_ring(tree, market, demand, gbps, most, gain, floor, patience, wish, scratch):
     """The ring of greatest value (gain less cost) that is worth more than `floor`: value, size, where it turns.
 
     Size 0: there is none. `floor` also is what rules nodes out, so a high one saves time. With `patience`
-    for so many nodes only, the answer may be less than the best.
+    for so many nodes only, or a `wish` that leaves racks without that much room out (0: none), the answer may
+    be less than the best.
     """
-    count = _look(tree, market, demand, gbps, most, scratch)
+    count = _look(tree, market, demand, gbps, most, wish, scratch)
     value, size, top = _find_best_server(gain, most, scratch)
     if value <= floor:
         value, size, top = floor, 0, -1

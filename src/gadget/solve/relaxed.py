@@ -81,6 +81,7 @@ class RelaxedSlot:
             prices.cut,
             self.classes.width,
             self._roomiest,
+            self._roomiest,  # nobody asks with a wish here
             self._untouched,
         )
 

@@ -16,12 +16,12 @@ MOST_TAKEN = 24
 
 @njit(cache=True)
 def ruin_and_recreate(
-    ground, is_one, markets, view, orders, stays, held, kept, best, hopeful, seed, rounds, margin, goal, scratch
+    ground, is_one, markets, view, orders, stays, held, kept, spare, best, hopeful, seed, rounds, margin, goal, scratch
 ):
     """Run up to `rounds` rounds; the best state found ends in `best`, and its gain is returned.
 
-    `markets` are the same goods at several price levels; `hopeful` are jobs that could gain; `kept` and `best` are
-    stores like `held`. Stops early when the gain reaches `goal`.
+    `markets` are the same goods at several price levels; `hopeful` are jobs that could gain; `kept`, `spare`
+    and `best` are stores like `held`. Stops early when the gain reaches `goal`.
     """
     np.random.seed(seed)
     total = held.gain.sum()
@@ -45,11 +45,11 @@ def ruin_and_recreate(
         level = np.random.randint(0, len(markets))
         for entry in range(taken):
             insert(
-                ground, is_one, markets[level], view, orders, stays, held, chosen[entry], 0.0, scratch
+                ground, is_one, markets[level], view, orders, stays, held, chosen[entry], 0.0, 0, scratch
             )
         if level > 0:
             # What the prices held back may grow into what is left.
-            fill(ground, is_one, markets[0], view, orders, stays, held, chosen[:taken], 0.0, scratch)
+            fill(ground, is_one, markets[0], view, orders, stays, held, spare, chosen[:taken], scratch)
         after = 0.0
         for entry in range(taken):
             after += held.gain[chosen[entry]]

@@ -12,7 +12,7 @@ from gadget.solve.classes import Classes, find_classes
 from gadget.solve.closing import close_counts
 from gadget.solve.columns import generate_columns
 from gadget.solve.common_price import find_common_prices, scale_prices
-from gadget.solve.dive import TASTES, Taste, Workshop
+from gadget.solve.dive import TASTES, Taste, Wishes, Workshop
 from gadget.solve.exact import solve_exactly
 from gadget.solve.filling import Held
 from gadget.solve.ground import Sites, find_sites
@@ -108,7 +108,7 @@ class _Search:
         self._exact: tuple[Ring, ...] | None = None
         self._prices: ClassPrices
         self._bound: float
-        self._order: Integers
+        self._wishes: Wishes
 
     def start(self) -> None:
         """Prices of the slot before, or one price a resource; the first bound and the first rings."""
@@ -118,20 +118,20 @@ class _Search:
         else:
             prices, reply = scale_prices(self._slot, known, start=(0.96, 1.0))
         self._prices, self._bound = prices, min(reply.bound, self._alone())
-        self._order = _order(self._orders, reply)
+        self._wishes = _wish(self._orders, reply)
         if self._may_go_on:
-            self._workshop.go_on(*self._bend(TASTES[0]), self._order)
+            self._workshop.go_on(self._wishes, *self._bend(TASTES[0]), enough=self._goal())
         if not self._may_go_on or not self.is_done():
-            self._workshop.dive(*self._bend(TASTES[0]), self._order)
+            self._dive(TASTES[0])
 
     def is_done(self) -> bool:
         """True when the gap is closed as far as asked for, or time is up."""
-        return self._workshop.gain >= self._bound * (1 - self._gap) or self._clock.is_over()
+        return self._workshop.gain >= self._goal() or self._clock.is_over()
 
     def dive(self) -> None:
         """Round again with other tastes."""
         for taste in TASTES[1:]:
-            self._workshop.dive(*self._bend(taste), self._order)
+            self._dive(taste)
             if self.is_done():
                 return
 
@@ -155,7 +155,7 @@ class _Search:
         if found.bound < self._bound:
             self._bound, self._prices = found.bound, found.prices
         if not self.is_done():
-            self._workshop.dive(*self._bend(TASTES[0]), self._order)
+            self._dive(TASTES[0])
 
     def search(self) -> None:
         """Ruin and recreate: so many rounds, or as long as there is time."""
@@ -191,6 +191,13 @@ class _Search:
             quote(self._slot, self._prices, self._workshop, self._hierarchy, self._smallest()),
         )
 
+    def _goal(self) -> float:
+        """The gain at which the gap is closed as far as asked for."""
+        return self._bound * (1 - self._gap)
+
+    def _dive(self, taste: Taste) -> None:
+        self._workshop.dive(self._wishes, *self._bend(taste), enough=self._goal())
+
     def _smallest(self) -> Integers:
         """The smallest ring of each job."""
         return np.array([active.job.min_workers for active in self._problem.jobs], dtype=np.int64)
@@ -202,7 +209,7 @@ class _Search:
             *self._bend(TASTES[0]),
             rounds=10**9 if self._clock.is_limited and work == _SEARCH_WORK else rounds,
             margin=2e-4,
-            goal=self._bound * (1 - self._gap),
+            goal=self._goal(),
             seed=self._seed,
             out_of_time=self._clock.is_over,
         )
@@ -235,14 +242,14 @@ class _Search:
         return ground_unit, ground_edge
 
 
-def _order(orders: Orders, reply: Reply) -> Integers:
+def _wish(orders: Orders, reply: Reply) -> Wishes:
     """Jobs by the share of their gain that is left after paying, those that would take nothing last."""
     gain = np.zeros(len(orders.most))
     takes = reply.size > 0
     gain[takes] = orders.gain[(orders.gain_start[:-1] + np.minimum(reply.size, orders.most))[takes]]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(takes & (gain > 0), reply.value / gain, 0.0)
-    return np.argsort(-share, kind="stable")
+    return Wishes(np.argsort(-share, kind="stable"), reply.size, reply.value)
 
 
 def spread_prices(hierarchy: Hierarchy, classes: Classes, prices: ClassPrices) -> tuple[Floats, Floats]:
