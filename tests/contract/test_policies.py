@@ -19,6 +19,8 @@ from tests.strategies import snapshots
 # Every policy, and every option that changes its course.
 VARIANTS = [
     *POLICIES,
+    "gadget:gap=0.01",
+    "gadget:majorant=false",
     "fifo:workers=1",
     "fifo:workers=3,backfill=true",
     "fifo:draw=3",

@@ -30,7 +30,6 @@ from gadget import (
 )
 from gadget.policies.optimal import Optimal
 from gadget.policies.policy import ask
-from gadget.policies.search import worth
 from gadget.solve.augmented import build_columns, build_copies
 from gadget.solve.exact import Solver, solve_exactly
 from gadget.solve.flow import build_flow_program
@@ -95,7 +94,7 @@ def check_optimum(snapshot: Snapshot, objective: float) -> Decision:
             answer = solve_exactly(problem, tree=tree, solver=solver)
             assert answer.is_proved
             assert find_violations(snapshot, Allocation(answer.rings)) == []
-            assert worth(problem, answer.rings) == objective
+            assert problem.worth(answer.rings) == objective
             assert answer.bound == pytest.approx(objective, abs=1e-7)
     decision = ask(Optimal(), snapshot, seed=0)
     assert find_violations(snapshot, decision.allocation) == []
@@ -202,7 +201,7 @@ def test_sizes_up_to_the_relaxed_bound_lose_the_optimum() -> None:
     # Q = {1, 2} × {1}: the ring of three is out of reach, and 2.95 is the best.
     cut = keep_sizes_up_to(problem, limits)
     assert list(zip(cut.pair_job, cut.pair_size, strict=True)) == [(0, 1), (0, 2), (1, 1)]
-    assert worth(problem, solve_exactly(cut).rings) == 2.95
+    assert problem.worth(solve_exactly(cut).rings) == 2.95
 
 
 def test_a_sigmoid_far_away_gains_nothing_literally_and_its_share_on_the_majorant() -> None:

@@ -23,7 +23,6 @@ from gadget.model.codec import format_json
 from gadget.policies.optimal import Optimal
 from gadget.policies.policy import ask
 from gadget.policies.registry import POLICIES, build_policy
-from gadget.policies.search import worth
 from gadget.solve.exact import ExactAnswer, Solver, solve_exactly
 from gadget.solve.flow import build_flow_program
 from gadget.solve.lp import solve
@@ -48,13 +47,13 @@ def solve_slot(snapshot: Snapshot, **how: object) -> tuple[SlotProblem, ExactAns
     answer = solve_exactly(problem, **{"solver": Solver.HIGHS, **how})  # type: ignore[arg-type]
     assert answer.is_proved
     assert find_violations(snapshot, Allocation(answer.rings)) == []
-    assert answer.bound == near(worth(problem, answer.rings))
+    assert answer.bound == near(problem.worth(answer.rings))
     return problem, answer
 
 
 def optimum(snapshot: Snapshot, **how: object) -> float:
     problem, answer = solve_slot(snapshot, **how)
-    return worth(problem, answer.rings)
+    return problem.worth(answer.rings)
 
 
 @settings(max_examples=100)
@@ -96,7 +95,7 @@ def test_gurobi_and_highs_agree(snapshot: Snapshot) -> None:
 @given(snapshot=slots)
 def test_no_relaxation_is_below_the_optimum(snapshot: Snapshot) -> None:
     problem, answer = solve_slot(snapshot)
-    best = worth(problem, answer.rings)
+    best = problem.worth(answer.rings)
     flow = solve(build_flow_program(problem).program.relax())
     assert flow.bound >= best - 1e-6
     assert solve(build_packing_program(problem)).bound >= best - 1e-6
@@ -139,7 +138,7 @@ def test_bounds_are_above_the_optimum_and_the_optimum_above_every_policy(
     assert best >= true_best - 1e-9
     for name in POLICIES:
         decision = ask(build_policy(name), snapshot, seed)
-        assert worth(problem, decision.allocation.rings) <= best + 1e-9
+        assert problem.worth(decision.allocation.rings) <= best + 1e-9
         assert decision.objective <= true_best + 1e-9
         if decision.upper_bound is not None:
             assert decision.upper_bound >= best - 1e-6

@@ -2,8 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +29,11 @@ class Utility(ABC):
     @abstractmethod
     def gain(self, start: float, end: ArrayLike) -> Floats:
         """μ(end) − μ(start), exact where subtracting the two values would cancel."""
+
+    @classmethod
+    def gains_of_each(cls, each: Sequence[Self], start: Floats, end: Floats) -> Floats:
+        """The gain of each of several utilities of this kind, a row each: `end` has a row for each too."""
+        return np.array([one.gain(float(begin), row) for one, begin, row in zip(each, start, end, strict=True)])
 
     @property
     def greatest_curvature(self) -> float:
@@ -76,9 +82,12 @@ class Sqrt(Utility):
 
     def gain(self, start: float, end: ArrayLike) -> Floats:
         """μ(end) − μ(start) as (end − start)/(√end + √start)."""
-        ends = _array(end)
-        roots = np.sqrt(ends) + math.sqrt(start)
-        return self.scale * np.divide(ends - start, roots, out=np.zeros_like(ends), where=roots > 0)
+        return self.scale * _root_step(start, _array(end))
+
+    @classmethod
+    def gains_of_each(cls, each: Sequence[Self], start: Floats, end: Floats) -> Floats:
+        """The gain of each of several, all at once."""
+        return _scales(each) * _root_step(start[:, None], end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +106,12 @@ class Log(Utility):
 
     def gain(self, start: float, end: ArrayLike) -> Floats:
         """μ(end) − μ(start) as log1p of the smaller step, seen from the end that is nearer to 0."""
-        ends = _array(end)
-        step = np.abs(ends - start) / (1 + np.minimum(ends, start))
-        return np.asarray(self.scale * np.sign(ends - start) * np.log1p(step))
+        return self.scale * _log_step(start, _array(end))
+
+    @classmethod
+    def gains_of_each(cls, each: Sequence[Self], start: Floats, end: Floats) -> Floats:
+        """The gain of each of several, all at once."""
+        return _scales(each) * _log_step(start[:, None], end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +325,21 @@ def majorant_gains(utility: Utility, start: float, rate: float, reachable: int, 
     if utility.concave:
         return utility.gain(start, start + rate * np.arange(upto + 1))
     return find_majorant(utility.gain(start, start + rate * np.arange(reachable + 1)), upto)
+
+
+def _root_step(start: ArrayLike, end: Floats) -> Floats:
+    roots = np.sqrt(end) + np.sqrt(start)
+    return np.divide(end - start, roots, out=np.zeros_like(end), where=roots > 0)
+
+
+def _log_step(start: ArrayLike, end: Floats) -> Floats:
+    step = np.abs(end - start) / (1 + np.minimum(end, start))
+    return np.asarray(np.sign(end - start) * np.log1p(step))
+
+
+def _scales(each: Sequence["Sqrt"] | Sequence["Log"]) -> Floats:
+    """A column of their scales."""
+    return np.array([one.scale for one in each], dtype=np.float64)[:, None]
 
 
 def _array(numbers: ArrayLike) -> Floats:

@@ -30,8 +30,9 @@ def build_decision(
     at the start, so that a bound on its gains bounds the true ones too.
     """
     allocation = Allocation(rings)
-    objective = snapshot.objective(allocation)
     decided = problem.worth(rings)
+    literal = problem.knows_restarts and not problem.is_surrogate
+    objective = decided if literal else snapshot.objective(allocation)
     if bound is not None:
         bound = max(bound, decided)  # the solver's rounding
     surrogate = Surrogate(decided, bound) if problem.is_surrogate else None

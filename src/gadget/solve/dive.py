@@ -14,7 +14,7 @@ import numpy as np
 from gadget.solve.filling import Held, build_held, copy_all, fill, keep_running, occupy_all, place, scaled
 from gadget.solve.ground import Sites
 from gadget.solve.lagrangian import Stays
-from gadget.solve.market import SLACK, Floats, Integers, Market, Orders, Scratch, build_scratch
+from gadget.solve.market import SLACK, Floats, Integers, Market, Orders, Scratch, build_scratch, find_height
 from gadget.solve.network import Network
 from gadget.solve.ruin import ruin_and_recreate
 
@@ -59,7 +59,7 @@ class Workshop:
         self.network, self.sites, self.orders, self.stays = network, sites, orders, stays
         first = sites.ground
         self._scratch = _build_scratch(sites, int(orders.most.max(initial=1)))
-        height = int(_depths(first.parent).max(initial=0))
+        height = find_height(first.parent)
         running = np.diff(stays.start)
         stores = (build_held(orders, height, running) for _ in range(4))
         self.best, self._held, self._kept, self._spare = stores
@@ -232,13 +232,6 @@ def _bare_market(free: Floats, width: Floats) -> Market:
         np.full_like(free, np.inf),
         np.zeros(nodes, np.bool_),
     )
-
-
-def _depths(parent: Integers) -> Integers:
-    depth = np.zeros_like(parent)
-    for node in range(1, parent.shape[1]):
-        depth[:, node] = depth[np.arange(len(parent)), parent[:, node]] + 1
-    return depth
 
 
 def _build_scratch(sites: Sites, most: int) -> Scratch:

@@ -134,9 +134,16 @@ def _number(
     node_of_server[number[is_server]] = np.flatnonzero(is_server)
     capacity = np.zeros((count, network.capacity.shape[1]))
     capacity[is_server] = network.capacity[number[is_server]]
-    gbps = np.array([_gbps(network, cut) if cut else -1.0 for cut in cuts])
-    width = np.array([network.link_gbps[cut].max() if cut else -1.0 for cut in cuts])
-    alike = [len(cut) if cut and (network.link_gbps[cut] == w).all() else 0 for cut, w in zip(cuts, width, strict=True)]
+    sizes = np.array([len(cut) for cut in cuts], dtype=np.int64)
+    cut_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    cut_links = np.array([link for cut in cuts for link in cut], dtype=np.int64)
+    gbps, width, narrowest = np.full(count, -1.0), np.full(count, -1.0), np.full(count, -1.0)
+    if len(cut_links):
+        some, link_gbps = sizes > 0, network.link_gbps[cut_links]
+        first = cut_start[:-1][some]
+        gbps[some] = np.add.reduceat(link_gbps, first)
+        width[some] = np.maximum.reduceat(link_gbps, first)
+        narrowest[some] = np.minimum.reduceat(link_gbps, first)
     parent_of = np.array(parents, dtype=np.int64)
     return Hierarchy(
         tree=build_tree(parent_of, np.ones(count, dtype=np.int64), is_server),
@@ -147,10 +154,10 @@ def _number(
         capacity=capacity,
         gbps=gbps,
         width=width,
-        lanes=np.array(alike, dtype=np.int64),
+        lanes=np.where(width == narrowest, sizes, 0),
         links=len(network.link_gbps) // 2,
-        cut_start=np.concatenate([[0], np.cumsum([len(cut) for cut in cuts])]).astype(np.int64),
-        cut_links=np.array([link for cut in cuts for link in cut], dtype=np.int64),
+        cut_start=cut_start,
+        cut_links=cut_links,
     )
 
 

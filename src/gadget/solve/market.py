@@ -113,13 +113,10 @@ class Scratch(NamedTuple):
 def build_scratch(tree: Tree, largest_size: int) -> Scratch:
     """Space for pricing rings of up to that many workers on the tree."""
     nodes, width = len(tree.parent), largest_size + 1
-    inner = np.flatnonzero(np.diff(tree.kid_start))
-    stages = 0
-    for node in inner:
-        kids = tree.kids[tree.kid_start[node] : tree.kid_start[node + 1]]
-        leaf = tree.kid_start[kids] == tree.kid_start[kids + 1]
-        stages = max(stages, int(np.where(leaf, 1, np.minimum(tree.copies[kids], width)).sum()))
-    outputs = (largest_size + 1) * (_height(tree) + 2)
+    has_kids = np.diff(tree.kid_start) > 0
+    stages = np.where(has_kids, np.minimum(tree.copies, width), 1)
+    most_stages = int(np.bincount(tree.parent[1:], weights=stages[1:]).max(initial=0)) if nodes > 1 else 0
+    outputs = width * (find_height(tree.parent) + 2)
     return Scratch(
         unit=np.zeros(nodes),
         toll=np.zeros(nodes),
@@ -130,10 +127,10 @@ def build_scratch(tree: Tree, largest_size: int) -> Scratch:
         least_toll=np.zeros(nodes),
         promise=np.zeros(nodes),
         has_curve=np.zeros(nodes, np.bool_),
-        curve=np.zeros((nodes if len(inner) else 1, width)),
+        curve=np.zeros((nodes, width)),
         step=np.zeros(width),
-        choice=np.zeros((stages + 1, width), np.int64),
-        stage_kid=np.zeros(stages + 1, np.int64),
+        choice=np.zeros((most_stages + 1, width), np.int64),
+        stage_kid=np.zeros(most_stages + 1, np.int64),
         stack=np.zeros((outputs + 1, 2), np.int64),
         bucket_cost=np.zeros(width),
         bucket_node=np.zeros(width, np.int64),
@@ -147,8 +144,11 @@ def build_scratch(tree: Tree, largest_size: int) -> Scratch:
     )
 
 
-def _height(tree: Tree) -> int:
-    depth = np.zeros(len(tree.parent), np.int64)
-    for node in range(1, len(tree.parent)):
-        depth[node] = depth[tree.parent[node]] + 1
-    return int(depth.max(initial=0))
+def find_height(parent: Integers) -> int:
+    """Links from the root to the farthest node; of several trees, one a row, the most."""
+    rows = np.atleast_2d(parent)
+    climbed, height = rows.copy(), 0
+    while (climbed >= 0).any():
+        height += 1
+        climbed = np.where(climbed >= 0, np.take_along_axis(rows, np.maximum(climbed, 0), axis=1), -1)
+    return height

@@ -9,17 +9,24 @@ from gadget.model.job import Job
 from gadget.solve.classes import find_classes
 from gadget.solve.greedy import largest_ring
 from gadget.solve.hierarchy import build_hierarchy
-from gadget.solve.market import SLACK, Integers
+from gadget.solve.market import SLACK, Floats, Integers
 from gadget.solve.network import Network
 
 
-def find_largest_rings(network: Network, jobs: Sequence[Job]) -> list[int]:
-    """For each job the most workers, up to its own limit, that one ring can have when nothing else runs."""
+def find_largest_rings(
+    network: Network, jobs: Sequence[Job], demands: Sequence[Floats | None] | None = None
+) -> list[int]:
+    """For each job the most workers, up to its own limit, that one ring can have when nothing else runs.
+
+    `demands` are those of `network.demand`, where they are known already.
+    """
     if not network.is_forest:
         return [largest_ring(network, job) for job in jobs]
     classes = find_classes(build_hierarchy(network))
-    demands = [network.demand(job) for job in jobs]
-    known = [demand if demand is not None else np.full(network.capacity.shape[1], np.inf) for demand in demands]
+    if demands is None:
+        demands = [network.demand(job) for job in jobs]
+    nobody = np.full(network.capacity.shape[1], np.inf)
+    known = [nobody if demand is None else demand for demand in demands]
     found = np.zeros(len(jobs), dtype=np.int64)
     _find_reaches(
         classes.tree,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gadget.model.job import ActiveJob
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
-from gadget.model.utility import find_majorant
+from gadget.model.utility import Utility, find_majorant
 from gadget.solve.network import Network, compile_network
 from gadget.solve.reach import find_largest_rings
 from gadget.solve.room import Room
@@ -44,6 +44,8 @@ class SlotProblem:
     """The ring of each job in the slot before."""
     stay_gain: Floats
     """What each job gains by going on with that ring; −∞ where it has none or may not."""
+    knows_restarts: bool = True
+    """True when the gains decided on are those of the rings: no work is lost that they do not tell of."""
 
     @property
     def is_surrogate(self) -> bool:
@@ -119,57 +121,90 @@ def build_slot_problem(
     the two, so that a bound on pairs holds either way.
     """
     network = compile_network(snapshot.cluster)
-    largest = find_largest_rings(network, [active.job for active in snapshot.jobs])
-    jobs, demands, stay_gains = [], [], []
-    running: list[Ring | None] = []
-    sizes: list[Integers] = []
-    gains: list[Floats] = []
-    true: list[Floats] = []
-    for active, cluster_most in zip(snapshot.jobs, largest, strict=True):
-        job = active.job
-        demand = network.demand(job)
-        if demand is None or snapshot.slot < job.arrival:
-            continue
-        most = min(active.largest_ring, cluster_most)
-        if most < job.min_workers:
-            continue
-        own_sizes = np.arange(job.min_workers, most + 1)
-        before = snapshot.running.ring_of.get(job.name)
+    able = _find_able(snapshot, network)
+    true = _true_gains(snapshot, able)
+    running = snapshot.running.ring_of
+    jobs, gains, kept_true, sizes, stay_gains = [], [], [], [], []
+    for one, own_true in zip(able, true, strict=True):
+        active, job = one.active, one.active.job
         stands_in = majorant and not job.utility.concave
-        own_true = snapshot.gains(active, own_sizes)
-        own = _majorant_gains(snapshot, active, own_sizes) if stands_in else own_true
-        stays = before is not None and job.min_workers <= before.size <= most
-        stay_gains.append(own[before.size - job.min_workers] if stays and before is not None else -np.inf)
+        own = _majorant_gains(snapshot, active, one.sizes) if stands_in else own_true
+        before = running.get(job.name)
+        stays = before is not None and one.least <= before.size <= one.most
+        stay_gains.append(own[before.size - one.least] if stays and before is not None else -np.inf)
         if job.resize_cost and active.served > 0:
-            lossy_true = snapshot.gains(active, own_sizes, restart=True)
-            lossy = (
-                _majorant_gains(snapshot, active, own_sizes, restart=True) if stands_in else lossy_true
-            )
+            lossy_true = snapshot.gains(active, one.sizes, restart=True)
+            lossy = _majorant_gains(snapshot, active, one.sizes, restart=True) if stands_in else lossy_true
             if before is None or by_ring:
                 own, own_true = lossy, lossy_true
             else:
                 own, own_true = np.maximum(own, lossy), np.maximum(own_true, lossy_true)
-        worth = own >= 0
+        worth = slice(None) if own.min() >= 0 else own >= 0
         jobs.append(active)
-        demands.append(demand)
-        running.append(before)
-        sizes.append(own_sizes[worth])
+        sizes.append(one.sizes[worth])
         gains.append(own[worth])
-        true.append(own_true[worth])
+        kept_true.append(own_true[worth])
     count = len(jobs)
     return SlotProblem(
         network=network,
         jobs=tuple(jobs),
         slot_seconds=snapshot.slot_seconds,
-        demand=np.array(demands).reshape(count, len(network.resource_number)),
+        demand=np.array([one.demand for one in able]).reshape(count, len(network.resource_number)),
         gbps=np.array([active.job.bandwidth_gbps for active in jobs], dtype=np.float64),
         pair_job=np.repeat(np.arange(count), [len(own) for own in sizes]),
         pair_size=np.concatenate([np.zeros(0, dtype=np.int64), *sizes]),
         pair_gain=np.concatenate([np.zeros(0), *gains]),
-        true_gain=np.concatenate([np.zeros(0), *true]),
-        running=tuple(running),
+        true_gain=np.concatenate([np.zeros(0), *kept_true]),
+        running=tuple(running.get(active.job.name) for active in jobs),
         stay_gain=np.array(stay_gains, dtype=np.float64),
+        knows_restarts=by_ring or not any(active.job.resize_cost for active in jobs),
     )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Able:
+    """A job that some ring is possible for, and the sizes."""
+
+    active: ActiveJob
+    demand: Floats
+    least: int
+    most: int
+    sizes: Integers
+
+
+def _find_able(snapshot: Snapshot, network: Network) -> list[_Able]:
+    """Jobs that have arrived, with budget left, and a ring of some size on the empty cluster."""
+    arrived = [active for active in snapshot.jobs if active.job.arrival <= snapshot.slot]
+    demands = [network.demand(active.job) for active in arrived]
+    largest = find_largest_rings(network, [active.job for active in arrived], demands)
+    # One row of sizes that all jobs cut theirs from.
+    row = np.arange(max(largest, default=0) + 1)
+    able = []
+    for active, demand, cluster_most in zip(arrived, demands, largest, strict=True):
+        least, most = active.job.min_workers, min(active.largest_ring, cluster_most)
+        if demand is not None and most >= least:
+            able.append(_Able(active, demand, least, most, row[least : most + 1]))
+    return able
+
+
+def _true_gains(snapshot: Snapshot, able: list[_Able]) -> list[Floats]:
+    """π_{iκ} of every able job by its true utility; jobs of one kind of utility with a rate all at once."""
+    found: list[Floats] = [np.zeros(0)] * len(able)
+    by_kind: dict[type[Utility], list[int]] = {}
+    for place, one in enumerate(able):
+        if one.active.job.rate is None:
+            found[place] = snapshot.gains(one.active, one.sizes)
+        else:
+            by_kind.setdefault(type(one.active.job.utility), []).append(place)
+    for kind, places in by_kind.items():
+        widest = max(able[place].most for place in places)
+        rate = np.array([able[place].active.job.rate for place in places], dtype=np.float64)
+        done = np.array([able[place].active.work(snapshot.slot_seconds) for place in places])
+        ends = done[:, None] + rate[:, None] * np.arange(1, widest + 1)
+        table = kind.gains_of_each([able[place].active.job.utility for place in places], done, ends)
+        for row, place in zip(table, places, strict=True):
+            found[place] = row[able[place].least - 1 : able[place].most]
+    return found
 
 
 # Points ahead on which a majorant is taken; where more can be reached, they are thinned out.

@@ -26,7 +26,6 @@ from gadget import (
 )
 from gadget.policies.optimal import Optimal
 from gadget.policies.policy import ask
-from gadget.policies.search import worth
 from gadget.solve import exact
 from gadget.solve.exact import Solver, solve_exactly, solve_integers
 from gadget.solve.lp import LinearProgram, Outcome, Solution, solve
@@ -109,7 +108,7 @@ def test_without_time_nothing_is_called_proved_and_no_job_hopes_for_more_than_al
     problem = problem_of(build_torus((2, 2)), *(job(f"j{n}", 3, Sqrt(n + 1)) for n in range(4)))
     answer = solve_exactly(problem, time_limit=0, solver=solver)
     assert not answer.is_proved
-    assert worth(problem, answer.rings) <= answer.bound
+    assert problem.worth(answer.rings) <= answer.bound
     # All four at their largest size.
     assert answer.bound <= (1 + 2 + 3 + 4) * 3**0.5 + 1e-9
 
@@ -194,8 +193,8 @@ def solve_feasibly(snapshot: Snapshot, solver: Solver, *, tree: bool) -> float:
     assert find_violations(snapshot, Allocation(answer.rings)) == []
     decision = ask(Optimal(solver=solver), snapshot, seed=0)
     assert find_violations(snapshot, decision.allocation) == []
-    assert decision.objective == pytest.approx(worth(problem, answer.rings))
-    return worth(problem, answer.rings)
+    assert decision.objective == pytest.approx(problem.worth(answer.rings))
+    return problem.worth(answer.rings)
 
 
 every_way = pytest.mark.parametrize(("solver", "tree"), list(product(Solver, (True, False))))
@@ -246,7 +245,7 @@ def test_the_size_of_gains_does_not_matter(solver: Solver, tree: bool, scale: fl
     gains = (("a", 1, scale), ("b", 1, 2 * scale), ("c", 2, scale))
     problem = problem_of(line(1, 1), *(job(name, most, Linear(gain)) for name, most, gain in gains))
     answer = solve_exactly(problem, solver=solver, tree=tree)
-    assert worth(problem, answer.rings) == pytest.approx(3 * scale, rel=1e-9)
+    assert problem.worth(answer.rings) == pytest.approx(3 * scale, rel=1e-9)
     assert answer.bound == pytest.approx(3 * scale, rel=1e-6)
     single = problem_of(alone(gpu=1), job("a", 1, Linear(scale)))
     assert len(solve_exactly(single, solver=solver, tree=tree).rings) == 1
