@@ -1,8 +1,6 @@
 """Why jobs wait, by prices: what is short, what a ring would cost, and the least that would let it run."""
 
-from collections.abc import Iterator
-
-import numpy as np
+from dataclasses import dataclass
 
 from gadget.model.decision import Reason, Waiting
 from gadget.model.job import Job
@@ -19,90 +17,100 @@ def explain_by_prices(
     snapshot: Snapshot, problem: SlotProblem, allocation: Allocation, quotes: Quotes
 ) -> tuple[Waiting, ...]:
     """A reason for every job without a ring."""
-    place_of = {problem.jobs[job].job.name: place for place, job in enumerate(quotes.jobs.tolist())}
-    waiting = [active for active in snapshot.jobs if active.job.name not in allocation.ring_of]
     network = problem.network
-    others = [active for active in waiting if active.job.name not in problem.number_of]
-    most = dict(
-        zip((active.job.name for active in others), find_largest_rings(network, [a.job for a in others]), strict=True)
-    )
-    found = []
-    for active in waiting:
+    waiting = [active for active in snapshot.jobs if active.job.name not in allocation.ring_of]
+    unable = [active for active in waiting if active.job.name not in problem.number_of]
+    most = find_largest_rings(network, [active.job for active in unable])
+    found = {}
+    for active, largest in zip(unable, most, strict=True):
         name = active.job.name
-        if name in most:
-            obstacle = find_obstacle(snapshot, network, active, most[name])
-            found.append(obstacle or _lossy(name))
-        else:
-            found.append(_explain(network, active.job, quotes, place_of[name]))
-    return tuple(found)
+        found[name] = find_obstacle(snapshot, network, active, largest) or _lose(name)
+    quoted = {problem.jobs[job].job.name: one for job, one in zip(quotes.jobs.tolist(), _read(quotes), strict=True)}
+    names = tuple(network.resource_number)
+    for active in waiting:
+        if active.job.name not in found:
+            found[active.job.name] = _explain(network, names, active.job, quoted[active.job.name])
+    return tuple(found[active.job.name] for active in waiting)
 
 
-def _lossy(name: str) -> Waiting:
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    """What `Quotes` says of one job."""
+
+    size: int
+    gain: float
+    resource_cost: list[float]
+    link_cost: float
+    fitting: int
+    server: int
+    missing: list[float]
+    missing_cost: float
+    reachable_gbps: float
+    link: int
+
+    @property
+    def lacking(self) -> float:
+        """By how much the gain falls short of the cost."""
+        return sum(self.resource_cost) + self.link_cost - self.gain
+
+
+def _read(quotes: Quotes) -> list[_Quote]:
+    columns = (
+        quotes.size,
+        quotes.gain,
+        quotes.resource_cost,
+        quotes.link_cost,
+        quotes.fitting,
+        quotes.server,
+        quotes.missing,
+        quotes.missing_cost,
+        quotes.reachable_gbps,
+        quotes.link,
+    )
+    return [_Quote(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _lose(name: str) -> Waiting:
     return Waiting(name, Reason.GAIN, "a ring in this slot would lower its utility")
 
 
-def _explain(network: Network, job: Job, quotes: Quotes, place: int) -> Waiting:
-    size, gain = int(quotes.size[place]), float(quotes.gain[place])
-    if not size:
-        return _lossy(job.name)
-    smallest = job.min_workers
-    fitting = int(quotes.fitting[place])
-    cost = float(quotes.resource_cost[place].sum() + quotes.link_cost[place])
-    offer = f"; a ring of {size} would gain {gain:.4g} and {_price(network, quotes, place)}"
-    if fitting < smallest:
-        short = _name_shortage(network, quotes, place)
-        room = f"{fitting} of its {smallest} workers fit" if smallest > 1 else "no worker fits"
-        detail = f"{short} is taken: {room} on what is free{offer}{_cheapest(network, quotes, place, cost - gain)}"
+def _explain(network: Network, names: tuple[str, ...], job: Job, quote: _Quote) -> Waiting:
+    if not quote.size:
+        return _lose(job.name)
+    offer = f"a ring of {quote.size} would gain {quote.gain:.4g} and take {_tell_cost(names, quote)}"
+    if quote.fitting < job.min_workers:
+        short = " and ".join(name for name, lack in zip(names, quote.missing, strict=True) if lack > 0)
+        fits = "no worker fits" if not quote.fitting else f"{quote.fitting} of {job.min_workers} workers fit"
+        change = _find_cheapest_change(network, names, quote)
+        detail = f"{short or 'room'} is taken, {fits} on what is free; {offer}; it would run with {change}"
         return Waiting(job.name, Reason.CAPACITY, detail)
-    reachable = float(quotes.reachable_gbps[place])
-    link = int(quotes.link[place])
-    if 0 <= reachable < job.bandwidth_gbps:
-        tight = f", link {_link_name(network, link)} is too full" if link >= 0 else ""
+    if 0 <= quote.reachable_gbps < job.bandwidth_gbps:
+        full = f", {_name_link(network, quote.link)} is too full" if quote.link >= 0 else ""
+        lack = job.bandwidth_gbps - quote.reachable_gbps
         detail = (
-            f"{fitting} workers fit on what is free, but no {smallest} of them are joined by links with "
-            f"{job.bandwidth_gbps:g} Gbps free{tight}{offer}; it would run with {reachable:.4g} Gbps"
+            f"{quote.fitting} workers fit on what is free, but no {job.min_workers} of them are joined by links "
+            f"with {job.bandwidth_gbps:g} Gbps free{full}; {offer}; it would run with {lack:.4g} Gbps more there"
         )
         return Waiting(job.name, Reason.BANDWIDTH, detail)
-    return Waiting(job.name, Reason.GAIN, f"lower gain than what runs in its place{offer}")
+    return Waiting(job.name, Reason.GAIN, f"lower gain than what runs in its place; {offer}")
 
 
-def _price(network: Network, quotes: Quotes, place: int) -> str:
-    """What the ring would take, in the gains that others have by it."""
-    names = list(network.resource_number)
-    paid = [(names[r], float(cost)) for r, cost in enumerate(quotes.resource_cost[place]) if cost > 0]
-    if quotes.link_cost[place] > 0:
-        paid.append(("bandwidth", float(quotes.link_cost[place])))
-    if not paid:
-        return "take nothing that others want"
-    return "take " + " and ".join(f"{name} worth {cost:.4g}" for name, cost in paid)
+def _tell_cost(names: tuple[str, ...], quote: _Quote) -> str:
+    """What the ring would take, in gains that others have by it."""
+    paid = [f"{name} worth {cost:.4g}" for name, cost in zip(names, quote.resource_cost, strict=True) if cost > 0]
+    if quote.link_cost > 0:
+        paid.append(f"bandwidth worth {quote.link_cost:.4g}")
+    return " and ".join(paid) or "nothing that others want"
 
 
-def _name_shortage(network: Network, quotes: Quotes, place: int) -> str:
-    short = np.flatnonzero(quotes.missing[place] > 0)
-    names = list(network.resource_number)
-    return " and ".join(names[r] for r in short) or "room"
+def _find_cheapest_change(network: Network, names: tuple[str, ...], quote: _Quote) -> str:
+    """More room on the server that comes nearest, or a greater gain: what is worth less at the prices."""
+    if 0 < quote.lacking < quote.missing_cost:
+        return f"a gain higher by {quote.lacking:.4g} for its ring of {quote.size}"
+    needs = [f"{lack:.4g} more {name}" for name, lack in zip(names, quote.missing, strict=True) if lack > 0]
+    return f"{' and '.join(needs)} on {network.nodes[quote.server]} (worth {quote.missing_cost:.4g})"
 
 
-def _cheapest(network: Network, quotes: Quotes, place: int, lacking: float) -> str:
-    """The cheapest change: a bit more room on one server, or a bit more gain."""
-    changes = list(_changes(network, quotes, place, lacking))
-    return f"; it would run with {min(changes)[1]}" if changes else ""
-
-
-def _changes(network: Network, quotes: Quotes, place: int, lacking: float) -> Iterator[tuple[float, str]]:
-    names = list(network.resource_number)
-    server, missing = int(quotes.server[place]), quotes.missing[place]
-    size = int(quotes.size[place])
-    paid = quotes.resource_cost[place]
-    if missing.any():
-        # Priced as in the ring quoted: the going rate for each unit of what is short.
-        per_unit = paid / np.where(missing > 0, missing, 1.0)
-        needs = " and ".join(f"{missing[r]:g} more {names[r]}" for r in np.flatnonzero(missing > 0))
-        yield float((per_unit * np.minimum(missing, 1.0)).sum()), f"{needs} on {network.nodes[server]}"
-    if lacking > 0:
-        yield lacking, f"a gain higher by {lacking:.4g} for its ring of {size}"
-
-
-def _link_name(network: Network, link: int) -> str:
+def _name_link(network: Network, link: int) -> str:
     tail, head = network.ends
-    return f"{network.nodes[tail[2 * link]]}–{network.nodes[head[2 * link]]}"
+    return f"link {network.nodes[tail[2 * link]]}–{network.nodes[head[2 * link]]}"

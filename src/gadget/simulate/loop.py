@@ -1,8 +1,8 @@
 """Slot after slot: the temporally greedy loop (Algorithm 1) over the engine."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from gadget.engine.apply import apply
 from gadget.engine.check import check_state
@@ -20,8 +20,10 @@ from gadget.engine.events import (
 from gadget.engine.state import State, begin
 from gadget.errors import BrokenConstraint
 from gadget.model.claims import find_false_claims
+from gadget.model.cluster import Cluster
 from gadget.model.decision import Decision
 from gadget.model.job import Job
+from gadget.model.prices import Prices
 from gadget.model.referee import Violation, find_violations
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.policies.policy import Policy
@@ -60,13 +62,15 @@ def run_slots(
     label: str | None = None,
     planned: Iterable[Planned] = (),
     replay: Iterable[Decision] = (),
+    recall: Callable[[Cluster], Prices | None] | None = None,
     allow_violations: bool | None = None,
 ) -> Iterator[Step]:
     """Decide every slot of the scenario in turn; stop asking when you have seen enough.
 
-    `label` is what decisions call the policy. The slots of `replay` are not decided anew. A decision that
-    breaks a constraint raises BrokenConstraint, unless violations are allowed: by `allow_violations`, or,
-    where that is left open, by a policy whose `may_violate` is true.
+    `label` is what decisions call the policy. The slots of `replay` are not decided anew; `recall` tells the
+    prices that the decision last taken from it left on the cluster of its slot, where that is written apart.
+    A decision that breaks a constraint raises BrokenConstraint, unless violations are allowed: by
+    `allow_violations`, or, where that is left open, by a policy whose `may_violate` is true.
     """
     lenient = getattr(policy, "may_violate", False) if allow_violations is None else allow_violations
     arrivals, happenings = _by_slot(scenario.jobs), _by_plan(planned)
@@ -80,6 +84,8 @@ def run_slots(
         snapshot = snapshot_of(state)
         # The slot problem (10), (11), given what was decided before.
         given = next(known, None)
+        if given is not None and recall is not None:
+            given = replace(given, prices=recall(snapshot.cluster))
         decided = decide_slot(state, policy, seed, label=label) if given is None else SlotDecided(given)
         violations = _judge(snapshot, decided.decision, lenient)
         running = apply(state, decided)

@@ -105,6 +105,7 @@ def run_task(task: Task, number: int = 0, *, stop: Callable[[], bool], on_progre
             label=task.label,
             planned=task.planned,
             replay=() if part is None else part.replay(),
+            recall=None if part is None else part.recall,
             allow_violations=task.allow_violations,
         )
         for done in range(1, task.scenario.slots + 1):

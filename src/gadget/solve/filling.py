@@ -6,12 +6,12 @@ A market here lies on the ground (see `ground`): taking a ring lowers what is fr
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from gadget.solve.lagrangian import cost_of_stay, toll_of
-from gadget.solve.market import Floats, Integers, Market, Orders, Tree
+from gadget.solve.compiled import compiled
+from gadget.solve.ground import Ground
+from gadget.solve.lagrangian import Stays, cost_of_stay, toll_of
+from gadget.solve.market import Floats, Integers, Market, Orders, Scratch, Tree
 from gadget.solve.pricing_tree import find_best_ring, recover_ring
-
 
 # Trees of up to so many nodes are searched for the very best ring; in larger ones so many turns are tried.
 SMALL = 256
@@ -24,7 +24,7 @@ class Held(NamedTuple):
     """The ring of each job as entries (place, workers, crossings), in a space of its own."""
 
     start: Integers
-    count: Integers
+    count: Integers  # type: ignore[assignment]  # the entries of each ring; nobody counts in the tuple
     place: Integers
     workers: Integers
     crossings: Integers
@@ -54,8 +54,8 @@ def build_held(orders: Orders, height: int, running: Integers) -> Held:
     )
 
 
-@njit(cache=True)
-def release(ground, is_one, market, orders, held, job):
+@compiled
+def release(ground: Ground, is_one: bool, market: Market, orders: Orders, held: Held, job: int) -> None:
     """Take the ring of a job away."""
     begin = held.start[job]
     for entry in range(begin, begin + held.count[job]):
@@ -79,8 +79,8 @@ def release(ground, is_one, market, orders, held, job):
     held.gain[job] = 0.0
 
 
-@njit(cache=True)
-def occupy(ground, is_one, market, orders, held, job):
+@compiled
+def occupy(ground: Ground, is_one: bool, market: Market, orders: Orders, held: Held, job: int) -> None:
     """Take out of the market what the ring of a job uses."""
     begin = held.start[job]
     for entry in range(begin, begin + held.count[job]):
@@ -101,15 +101,15 @@ def occupy(ground, is_one, market, orders, held, job):
                 above = ground.parent[0, above]
 
 
-@njit(cache=True)
-def occupy_all(ground, is_one, market, orders, held):
+@compiled
+def occupy_all(ground: Ground, is_one: bool, market: Market, orders: Orders, held: Held) -> None:
     """Take out what all rings use."""
     for job in range(len(held.count)):
         occupy(ground, is_one, market, orders, held, job)
 
 
-@njit(cache=True)
-def copy_ring(source, target, job):
+@compiled
+def copy_ring(source: Held, target: Held, job: int) -> None:
     """Write the ring of a job into another store of the same spaces."""
     begin = source.start[job]
     for entry in range(begin, begin + source.count[job]):
@@ -122,15 +122,15 @@ def copy_ring(source, target, job):
     target.tree[job] = source.tree[job]
 
 
-@njit(cache=True)
-def copy_all(source, target):
+@compiled
+def copy_all(source: Held, target: Held) -> None:
     """Write all rings into another store of the same spaces."""
     for job in range(len(source.count)):
         copy_ring(source, target, job)
 
 
-@njit(cache=True)
-def _can_stay(market, orders, stays, job):
+@compiled
+def _can_stay(market: Market, orders: Orders, stays: Stays, job: int) -> bool:
     for entry in range(stays.start[job], stays.start[job + 1]):
         place = stays.node[entry]
         for r in range(orders.demand.shape[1]):
@@ -141,8 +141,8 @@ def _can_stay(market, orders, stays, job):
     return True
 
 
-@njit(cache=True)
-def _stay(stays, held, job):
+@compiled
+def _stay(stays: Stays, held: Held, job: int) -> None:
     begin, first = held.start[job], stays.start[job]
     count = stays.start[job + 1] - first
     size = 0
@@ -157,8 +157,10 @@ def _stay(stays, held, job):
     held.tree[job] = -1
 
 
-@njit(cache=True)
-def keep_running(ground, is_one, market, orders, stays, held):
+@compiled
+def keep_running(
+    ground: Ground, is_one: bool, market: Market, orders: Orders, stays: Stays, held: Held
+) -> None:
     """Let every ring that runs go on where it still fits; jobs that have a ring are passed over."""
     for job in range(len(held.count)):
         if held.count[job] == 0 and stays.gain[job] > -np.inf and _can_stay(market, orders, stays, job):
@@ -166,8 +168,8 @@ def keep_running(ground, is_one, market, orders, stays, held):
             occupy(ground, is_one, market, orders, held, job)
 
 
-@njit(cache=True)
-def _view(ground, row, market, view):
+@compiled
+def _view(ground: Ground, row: int, market: Market, view: Market) -> None:
     """The market as it looks from one of the trees."""
     for node in range(ground.parent.shape[1]):
         place = ground.server_at[row, node]
@@ -181,8 +183,18 @@ def _view(ground, row, market, view):
         view.edge[node] = market.edge[link] if link >= 0 else 0.0
 
 
-@njit(cache=True)
-def _keep(ground, row, is_one, held, job, entries, scratch, gain, size):
+@compiled
+def _keep(
+    ground: Ground,
+    row: int,
+    is_one: bool,
+    held: Held,
+    job: int,
+    entries: int,
+    scratch: Scratch,
+    gain: float,
+    size: int,
+) -> None:
     """Write the ring just recovered into the store."""
     begin = held.start[job]
     count = 0
@@ -210,8 +222,20 @@ def _keep(ground, row, is_one, held, job, entries, scratch, gain, size):
     held.tree[job] = row
 
 
-@njit(cache=True)
-def insert(ground, is_one, market, view, orders, stays, held, job, floor, wish, scratch):
+@compiled
+def insert(
+    ground: Ground,
+    is_one: bool,
+    market: Market,
+    view: Market,
+    orders: Orders,
+    stays: Stays,
+    held: Held,
+    job: int,
+    floor: float,
+    wish: int,
+    scratch: Scratch,
+) -> float:
     """Give a job that has none its best ring at the prices, if one is worth more than `floor`; its value.
 
     The ring that ran is kept when no other is worth more by a hair.
@@ -247,7 +271,7 @@ def insert(ground, is_one, market, view, orders, stays, held, job, floor, wish, 
             if size > 0:
                 goes_on = False
                 floor = value + 1e-12 * abs(value)
-                entries = recover_ring(tree, most, size, top, scratch)
+                entries = recover_ring(tree, size, top, scratch)
                 _keep(ground, row, is_one, held, job, entries, scratch, gain[size], size)
     if goes_on:
         _stay(stays, held, job)
@@ -256,8 +280,21 @@ def insert(ground, is_one, market, view, orders, stays, held, job, floor, wish, 
     return floor
 
 
-@njit(cache=True)
-def place(ground, is_one, market, view, orders, stays, held, order, wishes, worth, floor, scratch):
+@compiled
+def place(
+    ground: Ground,
+    is_one: bool,
+    market: Market,
+    view: Market,
+    orders: Orders,
+    stays: Stays,
+    held: Held,
+    order: Integers,
+    wishes: Integers,
+    worth: Floats,
+    floor: float,
+    scratch: Scratch,
+) -> None:
     """Jobs without a ring take their best one in turn.
 
     In a large cluster each first looks only where a ring of the size it wishes for could be, and is content
@@ -277,10 +314,10 @@ def place(ground, is_one, market, view, orders, stays, held, order, wishes, wort
         insert(ground, is_one, market, view, orders, stays, held, job, floor, 0, scratch)
 
 
-@njit(cache=True)
-def _worth(market, orders, held, job):
+@compiled
+def _worth(market: Market, orders: Orders, held: Held, job: int) -> float:
     """What the ring of a job is worth at the prices."""
-    worth = held.gain[job]
+    worth: float = held.gain[job]
     begin = held.start[job]
     for entry in range(begin, begin + held.count[job]):
         place = held.place[entry]
@@ -291,17 +328,28 @@ def _worth(market, orders, held, job):
     return worth
 
 
-@njit(cache=True)
-def fill(ground, is_one, market, view, orders, stays, held, kept, order, scratch):
-    """Each job in turn takes its best ring, if that is worth more than the one it has; `kept` is spare space."""
+@compiled
+def fill(
+    ground: Ground,
+    is_one: bool,
+    market: Market,
+    view: Market,
+    orders: Orders,
+    stays: Stays,
+    held: Held,
+    kept: Held,
+    order: Integers,
+    scratch: Scratch,
+) -> None:
+    """Each job in turn takes its best ring, if worth more than the one it has; `kept` is spare space."""
     large = is_one and ground.parent.shape[1] > SMALL
     for turn in range(len(order)):
         job = order[turn]
         had = held.count[job] > 0
-        floor, wish = 0.0, 0
+        floor, wish, worth = 0.0, 0, 0.0
         if had:
             worth = _worth(market, orders, held, job)
-            if worth >= _dream(market, orders, job):
+            if worth >= _dream(orders, job):
                 continue
             floor = max(0.0, worth + 1e-9 * abs(held.gain[job]))
             if large and worth > 0.0:
@@ -309,14 +357,13 @@ def fill(ground, is_one, market, view, orders, stays, held, kept, order, scratch
             copy_ring(held, kept, job)
             release(ground, is_one, market, orders, held, job)
         insert(ground, is_one, market, view, orders, stays, held, job, floor, wish, scratch)
-        if had and held.count[job] == 0:
-            if floor > 0.0 or worth >= 0.0:
-                copy_ring(kept, held, job)
-                occupy(ground, is_one, market, orders, held, job)
+        if had and held.count[job] == 0 and (floor > 0.0 or worth >= 0.0):
+            copy_ring(kept, held, job)
+            occupy(ground, is_one, market, orders, held, job)
 
 
-@njit(cache=True)
-def _dream(market, orders, job):
+@compiled
+def _dream(orders: Orders, job: int) -> float:
     """No ring is worth more than this: the best size if workers cost nothing, or the least anywhere."""
     begin = orders.gain_start[job]
     best = 0.0
@@ -325,8 +372,8 @@ def _dream(market, orders, job):
     return best
 
 
-@njit(cache=True)
-def scaled(market, factor):
+@compiled
+def scaled(market: Market, factor: float) -> Market:
     """The same goods at prices scaled by a factor."""
     return Market(
         market.free,

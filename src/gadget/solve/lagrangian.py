@@ -1,15 +1,15 @@
 """All jobs at given prices: what each would take, what that loads, and the bound it proves.
 
-For any prices ≥ 0 no allocation gains more than capacity · prices + Σ_i max(0, best value of job i): relax the
-capacities with the prices as multipliers, and every job is free to take its best ring.
+For any prices ≥ 0 no allocation gains more than capacity · prices + Σ_i max(0, best value of job i): relax
+the capacities with the prices as multipliers, and every job is free to take its best ring.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from gadget.solve.market import Booleans, Floats, Integers
+from gadget.solve.compiled import compiled
+from gadget.solve.market import Booleans, Floats, Integers, Market, Orders, Scratch, Tree
 from gadget.solve.pricing_tree import find_best_ring, recover_ring, shares_of
 
 
@@ -37,8 +37,17 @@ class Answers(NamedTuple):
     crossings: Integers
 
 
-@njit(cache=True)
-def answer_all(tree, market, orders, stays, which, least, scratch, answers):
+@compiled
+def answer_all(
+    tree: Tree,
+    market: Market,
+    orders: Orders,
+    stays: Stays,
+    which: Integers,
+    least: float,
+    scratch: Scratch,
+    answers: Answers,
+) -> bool:
     """The best ring of each job in `which` if worth more than `least`; False if there are too many entries.
 
     Entries follow one another in `answers`.
@@ -62,7 +71,7 @@ def answer_all(tree, market, orders, stays, which, least, scratch, answers):
         answers.value[place] = value
         if size > 0:
             goes_on = False
-            entries = recover_ring(tree, most, size, top, scratch)
+            entries = recover_ring(tree, size, top, scratch)
             if count + entries > space:
                 return False
             for entry in range(entries):
@@ -85,8 +94,8 @@ def answer_all(tree, market, orders, stays, which, least, scratch, answers):
     return True
 
 
-@njit(cache=True)
-def cost_of_stay(market, orders, stays, job):
+@compiled
+def cost_of_stay(market: Market, orders: Orders, stays: Stays, job: int) -> float:
     """What the ring that runs costs at the prices."""
     cost = 0.0
     for entry in range(stays.start[job], stays.start[job + 1]):
@@ -99,17 +108,19 @@ def cost_of_stay(market, orders, stays, job):
     return cost
 
 
-@njit(cache=True)
-def toll_of(market, gbps, node):
+@compiled
+def toll_of(market: Market, gbps: float, node: int) -> float:
     """What one crossing of the link above a node costs, cuts included; whatever is free there."""
-    toll = gbps * market.edge[node]
+    toll: float = gbps * market.edge[node]
     for cut in range(market.cut_start[node], market.cut_start[node + 1]):
         toll += market.cut_price[cut] * shares_of(gbps, market.cut_width[node], market.cut_shares[cut])
     return toll
 
 
-@njit(cache=True)
-def add_loads(orders, which, answers, server_load, edge_load):
+@compiled
+def add_loads(
+    orders: Orders, which: Integers, answers: Answers, server_load: Floats, edge_load: Floats
+) -> None:
     """Add what the answers load on servers and links."""
     for place in range(len(which)):
         job = which[place]

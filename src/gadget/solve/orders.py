@@ -1,13 +1,8 @@
-"""From a slot problem to what the kernel sees of its jobs, and of the rings they have."""
-
-from collections import Counter
+"""From a slot problem to what the kernel sees of its jobs."""
 
 import numpy as np
 
-from gadget.model.ring import Ring
 from gadget.solve.market import Orders
-from gadget.solve.network import Network
-from gadget.solve.room import is_closed
 from gadget.solve.slot import SlotProblem
 
 
@@ -30,25 +25,3 @@ def build_idle_orders(problem: SlotProblem, orders: Orders) -> Orders:
     jobs, first = np.unique(problem.pair_job[harmless], return_index=True)
     gain[orders.gain_start[jobs] + problem.pair_size[harmless[first]]] = 0.0
     return orders._replace(gain=gain)
-
-
-def read_footprint(network: Network, ring: Ring) -> tuple[dict[int, int], dict[int, int]] | None:
-    """Workers by server and crossings by directed link of a ring; None if it is no ring of this cluster."""
-    number = network.node_number
-    servers: dict[int, int] = {}
-    for name, workers in Counter(ring.workers).items():
-        place = number.get(name, network.servers)
-        if place >= network.servers:
-            return None
-        servers[place] = workers
-    if not is_closed(ring):
-        return None
-    links: dict[int, int] = {}
-    for here, there in ring.hops():
-        if here not in number:
-            return None
-        link = network.link_between.get((number[here], number.get(there, -1)))
-        if link is None:
-            return None
-        links[link] = links.get(link, 0) + 1
-    return servers, links

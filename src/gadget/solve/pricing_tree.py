@@ -1,8 +1,8 @@
 """The best ring at given prices on a tree, exactly, for all sizes at once: the kernel of the solver.
 
-A ring costs what its Steiner tree costs (problem.md §3). Let A_v(k) be the least cost of k workers below node v
-when the ring passes through v: a knapsack over the children of v, where every child with workers pays its
-toll, b · (price up + price down). A ring of κ workers costs min_v A_v(κ), or κ · unit price inside one server.
+A ring costs what its Steiner tree costs (problem.md §3). Let A_v(k) be the least cost of k workers below node
+v when the ring passes through v: a knapsack over the children of v, where every child with workers pays its
+toll, b · (price up + price down). A ring of κ workers costs min_v A_v(κ), or κ · unit price inside a server.
 
 A node may stand for several alike siblings (`copies`), so that a tree of classes is priced as fast as one
 rack. Curves are computed only for nodes that could beat the best ring found so far: a lower bound on the cost
@@ -10,7 +10,9 @@ of any ring that turns at v (cheapest worker, largest server, cheapest toll) rul
 """
 
 import numpy as np
-from numba import njit
+
+from gadget.solve.compiled import compiled
+from gadget.solve.market import Floats, Market, Scratch, Tree
 
 # A promise that is above the best by rounding alone is not worth a look; bounds allow for it.
 HAIR = 1e-10
@@ -18,8 +20,8 @@ HAIR = 1e-10
 ENOUGH = 12
 
 
-@njit(cache=True)
-def shares_of(gbps, width, shares):
+@compiled
+def shares_of(gbps: float, width: float, shares: int) -> int:
     """How many of the `shares` a ring of this bandwidth takes of a link.
 
     The least j with gbps ≤ width·(j+1)/(shares+1): rings that fit together take at most `shares` of them,
@@ -30,8 +32,8 @@ def shares_of(gbps, width, shares):
     return max(0, int(np.ceil(gbps / width * (shares + 1) - 1e-7)) - 1)
 
 
-@njit(cache=True)
-def _has_room(market, demand, node):
+@compiled
+def _has_room(market: Market, demand: Floats, node: int) -> bool:
     """False when no server below the node can hold even one worker."""
     for r in range(len(demand)):
         if demand[r] > 0.0 and market.roomiest[node, r] < demand[r]:
@@ -39,8 +41,8 @@ def _has_room(market, demand, node):
     return True
 
 
-@njit(cache=True)
-def _has_plenty(market, demand, node, wish):
+@compiled
+def _has_plenty(market: Market, demand: Floats, node: int, wish: int) -> bool:
     """False when fewer than `wish` workers fit below the node."""
     for r in range(len(demand)):
         if demand[r] > 0.0 and market.plenty[node, r] < wish * demand[r]:
@@ -48,8 +50,8 @@ def _has_plenty(market, demand, node, wish):
     return True
 
 
-@njit(cache=True)
-def _is_needless(tree, market, most, node, scratch):
+@compiled
+def _is_needless(tree: Tree, market: Market, most: int, node: int, scratch: Scratch) -> bool:
     """True for a node on which nothing lies, when enough of its kind have been met for any ring."""
     if not market.pristine[node]:
         return False
@@ -58,11 +60,11 @@ def _is_needless(tree, market, most, node, scratch):
         scratch.stamp[look] = turn
         scratch.met[look] = 0
     scratch.met[look] += 1
-    return scratch.met[look] > 2 + 2 * most // (tree.end[node] - node)
+    return bool(scratch.met[look] > 2 + 2 * most // (tree.end[node] - node))
 
 
-@njit(cache=True)
-def _visit(tree, market, demand, most, wish, scratch):
+@compiled
+def _visit(tree: Tree, market: Market, demand: Floats, most: int, wish: int, scratch: Scratch) -> int:
     """The nodes that matter, in their order; how many. Left out: subtrees without room, and needless ones.
 
     With a `wish`, only subtrees with room for so many workers, and no more racks than `ENOUGH`.
@@ -104,8 +106,10 @@ def _visit(tree, market, demand, most, wish, scratch):
     return count
 
 
-@njit(cache=True)
-def _look(tree, market, demand, gbps, most, wish, scratch):
+@compiled
+def _look(
+    tree: Tree, market: Market, demand: Floats, gbps: float, most: int, wish: int, scratch: Scratch
+) -> int:
     """Workers that fit, what each costs, and tolls; and for each subtree what bounds its curve."""
     resources = len(demand)
     count = _visit(tree, market, demand, most, wish, scratch)
@@ -164,8 +168,8 @@ def _look(tree, market, demand, gbps, most, wish, scratch):
     return count
 
 
-@njit(cache=True)
-def _offer(market, demand, node, fit, unit, scratch):
+@compiled
+def _offer(market: Market, demand: Floats, node: int, fit: int, unit: float, scratch: Scratch) -> None:
     """Note a server among those that hold as many workers: the cheapest, the fullest among equals."""
     if unit > scratch.bucket_cost[fit]:
         return
@@ -179,8 +183,8 @@ def _offer(market, demand, node, fit, unit, scratch):
         scratch.bucket_space[fit] = space
 
 
-@njit(cache=True)
-def _find_best_server(gain, most, scratch):
+@compiled
+def _find_best_server(gain: Floats, most: int, scratch: Scratch) -> tuple[float, int, int]:
     """The best ring inside one server: value, size, server; the fullest of equally good servers."""
     value, size, server = -np.inf, 0, -1
     cost, node = np.inf, -1
@@ -195,9 +199,9 @@ def _find_best_server(gain, most, scratch):
     return value, size, server
 
 
-@njit(cache=True)
-def _least_extra(tree, node, scratch):
-    """Of what any ring that turns at this node pays beside its servers' own tolls, twice this is the least."""
+@compiled
+def _least_extra(tree: Tree, node: int, scratch: Scratch) -> float:
+    """Any ring that turns at this node pays at least twice this beside its servers' own tolls."""
     if scratch.fit[node] > 0:
         return 0.0
     extra = np.inf
@@ -210,8 +214,8 @@ def _least_extra(tree, node, scratch):
     return extra
 
 
-@njit(cache=True)
-def _promise(gain, top, cheapest, largest, toll, extra):
+@compiled
+def _promise(gain: Floats, top: int, cheapest: float, largest: int, toll: float, extra: float) -> float:
     """No ring of up to `top` workers is worth more: cheapest workers, fewest servers, least tolls."""
     best = -np.inf
     if top < 2 or extra == np.inf:
@@ -226,8 +230,8 @@ def _promise(gain, top, cheapest, largest, toll, extra):
     return best
 
 
-@njit(cache=True)
-def _fold(row, step, top, limit, most):
+@compiled
+def _fold(row: Floats, step: Floats, top: int, limit: int, most: int) -> tuple[int, bool]:
     """row ← the best of row and row ⊕ step, in place; how far row reaches now, and whether it fell."""
     reach = min(most, top + limit)
     fell = False
@@ -242,8 +246,8 @@ def _fold(row, step, top, limit, most):
     return reach, fell
 
 
-@njit(cache=True)
-def _leaf_step(unit, toll, fit, copies, most, step):
+@compiled
+def _leaf_step(unit: float, toll: float, fit: int, copies: int, most: int, step: Floats) -> int:
     """Costs of 1, 2, … workers on alike servers: fill one after the other."""
     limit = min(most, fit * copies)
     for workers in range(1, limit + 1):
@@ -251,8 +255,8 @@ def _leaf_step(unit, toll, fit, copies, most, step):
     return limit
 
 
-@njit(cache=True)
-def _compute_curve(tree, node, most, scratch):
+@compiled
+def _compute_curve(tree: Tree, node: int, most: int, scratch: Scratch) -> None:
     """A_node(k) for all k, given the curves of its inner children."""
     row = scratch.curve[node]
     for size in range(most + 1):
@@ -283,8 +287,8 @@ def _compute_curve(tree, node, most, scratch):
     scratch.has_curve[node] = True
 
 
-@njit(cache=True)
-def _need_curve(tree, node, most, scratch):
+@compiled
+def _need_curve(tree: Tree, node: int, most: int, scratch: Scratch) -> None:
     """Compute the curve of a node and of all inner nodes below it that can be entered."""
     if scratch.has_curve[node]:
         return
@@ -310,14 +314,25 @@ def _need_curve(tree, node, most, scratch):
             depth -= 1
 
 
-@njit(cache=True)
-def _hair(value):
+@compiled
+def _hair(value: float) -> float:
     return HAIR * value if value > 0.0 else 0.0
 
 
-@njit(cache=True)
-def find_best_ring(tree, market, demand, gbps, most, gain, floor, patience, wish, scratch):
-    """The ring of greatest value (gain less cost) that is worth more than `floor`: value, size, where it turns.
+@compiled
+def find_best_ring(
+    tree: Tree,
+    market: Market,
+    demand: Floats,
+    gbps: float,
+    most: int,
+    gain: Floats,
+    floor: float,
+    patience: int,
+    wish: int,
+    scratch: Scratch,
+) -> tuple[float, int, int]:
+    """The ring of greatest value (gain less cost) worth more than `floor`: its value, size, where it turns.
 
     Size 0: there is none. `floor` also is what rules nodes out, so a high one saves time. With `patience`
     for so many nodes only, or a `wish` that leaves racks without that much room out (0: none), the answer may
@@ -368,21 +383,25 @@ def find_best_ring(tree, market, demand, gbps, most, gain, floor, patience, wish
     return value, size, top
 
 
-@njit(cache=True)
-def recover_ring(tree, most, size, top, scratch):
+@compiled
+def recover_ring(tree: Tree, size: int, top: int, scratch: Scratch) -> int:
     """The servers and crossings of the ring that `find_best_ring` has just found; how many entries there are.
 
     Entries (node, workers on it, crossings of its link to the parent) lie in `out_…`; a node may come twice.
     """
     count = 0
-    if tree.kid_start[top] == tree.kid_start[top + 1] or (scratch.fit[top] >= size and not scratch.has_curve[top]):
+    if tree.kid_start[top] == tree.kid_start[top + 1] or (
+        scratch.fit[top] >= size and not scratch.has_curve[top]
+    ):
         scratch.out_node[0], scratch.out_workers[0], scratch.out_crossings[0] = top, size, 0
         return 1
     depth = 0
+    turns = True
     scratch.stack[0, 0], scratch.stack[0, 1] = top, size
     while depth >= 0:
         node, left = scratch.stack[depth, 0], scratch.stack[depth, 1]
         depth -= 1
+        whole = left
         row = scratch.curve[node]
         for workers in range(left + 1):
             row[workers] = np.inf
@@ -400,7 +419,12 @@ def recover_ring(tree, most, size, top, scratch):
             leaf = tree.kid_start[kid] == tree.kid_start[kid + 1]
             if leaf:
                 limit = _leaf_step(
-                    scratch.unit[kid], scratch.toll[kid], scratch.fit[kid], tree.copies[kid], left, scratch.step
+                    scratch.unit[kid],
+                    scratch.toll[kid],
+                    scratch.fit[kid],
+                    tree.copies[kid],
+                    left,
+                    scratch.step,
                 )
             else:
                 limit = min(left, scratch.reach[kid])
@@ -429,6 +453,11 @@ def recover_ring(tree, most, size, top, scratch):
                 continue
             kid = scratch.stage_kid[stage]
             left -= part
+            if turns and part == whole and (tree.kid_start[kid] < tree.kid_start[kid + 1]):
+                # Where tolls are 0 the whole ring may lie below one child: it turns there and does not cross.
+                depth += 1
+                scratch.stack[depth, 0], scratch.stack[depth, 1] = kid, part
+                continue
             scratch.out_node[count] = kid
             if tree.kid_start[kid] == tree.kid_start[kid + 1]:
                 scratch.out_workers[count] = part

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from gadget.solve.compiled import compiled
 from gadget.solve.dive import Workshop
 from gadget.solve.filling import occupy_all
 from gadget.solve.hierarchy import Hierarchy
 from gadget.solve.lagrangian import Answers
-from gadget.solve.market import Floats, Integers
+from gadget.solve.market import Floats, Integers, Tree
 from gadget.solve.relaxed import ClassPrices, RelaxedSlot
 
 
@@ -30,8 +30,10 @@ class Quotes:
     """The server that comes nearest to holding the smallest ring."""
     missing: Floats
     """What it is short of, of each resource, (jobs × resources)."""
+    missing_cost: Floats
+    """What that is worth at the prices."""
     reachable_gbps: Floats
-    """With so little bandwidth the smallest ring would find joined servers; −1 if with none at all."""
+    """With so little bandwidth the smallest ring would find joined servers; −1 where that is not short."""
     link: Integers
     """An undirected link that is too full for more; −1 where none is."""
 
@@ -40,46 +42,38 @@ def quote(
     slot: RelaxedSlot, prices: ClassPrices, workshop: Workshop, hierarchy: Hierarchy, smallest: Integers
 ) -> Quotes:
     """Quotes for the jobs that have no ring, at these prices and beside the best rings."""
-    network = workshop.network
+    network, sites, orders = workshop.network, workshop.sites, workshop.orders
     jobs = np.flatnonzero(workshop.best.count == 0)
     plain = ClassPrices(prices.unit, prices.edge, np.zeros(0))
     answers = slot.quote(plain, jobs)
     gain, resource_cost, link_cost = _split_costs(slot, plain, jobs, answers)
-    market = workshop.market(*(np.zeros(shape) for shape in _shapes(workshop)))
-    occupy_all(workshop.sites.ground, workshop.sites.is_one, market, workshop.orders, workshop.best)
-    free = market.free[workshop.sites.place_of_server]
-    left = market.width[workshop.sites.place_of_link]
-    # Cuts of a graph are as wide as the widest of their links; on a tree they have one.
-    owner = np.repeat(np.arange(len(hierarchy.gbps)), np.diff(hierarchy.cut_start))
-    width = np.full(len(hierarchy.gbps), -1.0)
-    np.maximum.at(width, owner, left[hierarchy.cut_links // 2])
-    unit = slot_unit(prices, slot, hierarchy)
-    count, resources = len(jobs), network.capacity.shape[1]
-    fitting, server = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    missing, reachable = np.zeros((count, resources)), np.full(count, -1.0)
-    tight = np.full(count, -1, np.int64)
-    if network.servers:
-        node_free = np.zeros((len(width), resources))
-        node_free[hierarchy.node_of_server] = free
-        _find_shortage(
-            hierarchy.tree, node_free, width, free, unit, slot.orders.demand[jobs], slot.orders.gbps[jobs],
-            smallest[jobs], fitting, server, missing, reachable, tight,
-        )
-    first_link = np.full(len(width) + 1, -1, dtype=np.int64)
-    first_link[owner] = hierarchy.cut_links // 2
-    return Quotes(
-        jobs, answers.size, gain, resource_cost, link_cost, fitting, server, missing, reachable, first_link[tight]
+    market = workshop.market(np.zeros((sites.places, network.capacity.shape[1])), np.zeros(sites.places))
+    occupy_all(sites.ground, sites.is_one, market, orders, workshop.best)
+    free = market.free[sites.place_of_server]
+    unit = prices.unit[slot.classes.class_of[hierarchy.node_of_server]]
+    # Jobs that ask for the same are short of the same.
+    asks, kind = np.unique(np.column_stack([orders.demand[jobs], smallest[jobs]]), axis=0, return_inverse=True)
+    fitting, server, missing, missing_cost = _find_shortages(free, unit, asks)
+    kind = kind.ravel()
+    joined = np.flatnonzero(fitting[kind] >= smallest[jobs])
+    reachable, link = np.full(len(jobs), -1.0), np.full(len(jobs), -1, dtype=np.int64)
+    left = market.width[sites.place_of_link]
+    reachable[joined], link[joined] = _find_bottlenecks(
+        hierarchy, free, left, orders.demand[jobs[joined]], orders.gbps[jobs[joined]], smallest[jobs[joined]]
     )
-
-
-def slot_unit(prices: ClassPrices, slot: RelaxedSlot, hierarchy: Hierarchy) -> Floats:
-    """Prices on every server."""
-    return np.asarray(prices.unit[slot.classes.class_of[hierarchy.node_of_server]])
-
-
-def _shapes(workshop: Workshop) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    places = workshop.sites.places
-    return (places, workshop.network.capacity.shape[1]), (places,)
+    return Quotes(
+        jobs,
+        answers.size,
+        gain,
+        resource_cost,
+        link_cost,
+        fitting[kind],
+        server[kind],
+        missing[kind],
+        missing_cost[kind],
+        reachable,
+        link,
+    )
 
 
 def _split_costs(
@@ -100,64 +94,79 @@ def _split_costs(
     return gain, resource_cost, link_cost
 
 
-@njit(cache=True)
-def _find_shortage(
-    tree, node_free, width, free, unit, demand, gbps, smallest, fitting, server, missing, reachable, tight
-):  # compiled
-    resources = demand.shape[1]
+def _find_shortages(free: Floats, unit: Floats, asks: Floats) -> tuple[Integers, Integers, Floats, Floats]:
+    """For each (demand, smallest size): workers that fit, the nearest server, what it lacks, and its price."""
+    count, resources = len(asks), free.shape[1]
+    fitting, server = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    missing, cost = np.zeros((count, resources)), np.zeros(count)
+    if not len(free):
+        return fitting, server, missing, cost
+    for row, ask in enumerate(asks):
+        demand, smallest = ask[:-1], ask[-1]
+        needed = demand > 0
+        fits = np.clip(np.floor((free[:, needed] / demand[needed]).min(axis=1)), 0, smallest)
+        fitting[row] = int(fits.sum())
+        lack = np.maximum(smallest * demand - free, 0.0)
+        price = (lack * unit).sum(axis=1)
+        # By price; where that says nothing, by how much of the ring is missing.
+        share = (lack[:, needed] / demand[needed]).sum(axis=1)
+        nearest = int(np.lexsort((share, price))[0])
+        server[row], missing[row], cost[row] = nearest, lack[nearest], price[nearest]
+    return fitting, server, missing, cost
+
+
+def _find_bottlenecks(
+    hierarchy: Hierarchy, free: Floats, left: Floats, demand: Floats, gbps: Floats, smallest: Integers
+) -> tuple[Floats, Integers]:
+    """The bandwidth at which each smallest ring would find joined servers, and a link that is too full."""
+    # Cuts of a graph are as wide as the widest of their links; on a tree they have one.
+    owner = np.repeat(np.arange(len(hierarchy.gbps)), np.diff(hierarchy.cut_start))
+    width = np.full(len(hierarchy.gbps), -1.0)
+    np.maximum.at(width, owner, left[hierarchy.cut_links // 2])
+    node_free = np.zeros((len(width), free.shape[1]))
+    node_free[hierarchy.node_of_server] = free
+    reachable, tight = np.full(len(gbps), -1.0), np.full(len(gbps), -1, dtype=np.int64)
+    _narrow_down(hierarchy.tree, node_free, width, demand, gbps, smallest, reachable, tight)
+    first_link = np.full(len(width) + 1, -1, dtype=np.int64)  # the last one stands for none
+    first_link[owner] = hierarchy.cut_links // 2
+    return reachable, first_link[tight]
+
+
+@compiled
+def _narrow_down(
+    tree: Tree,
+    free: Floats,
+    width: Floats,
+    demand: Floats,
+    gbps: Floats,
+    smallest: Integers,
+    reachable: Floats,
+    tight: Integers,
+) -> None:
+    """By bisection: the most bandwidth, below what is asked for, at which enough workers are joined."""
     for job in range(len(gbps)):
-        total = 0
-        best = np.inf
-        for s in range(len(free)):
-            fit = smallest[job]
-            price, lack = 0.0, 0.0
-            for r in range(resources):
-                if demand[job, r] > 0.0:
-                    space = free[s, r] / demand[job, r]
-                    if space < fit:
-                        fit = max(0, int(space))
-                    short = smallest[job] * demand[job, r] - free[s, r]
-                    if short > 0.0:
-                        price += short * unit[s, r]
-                        lack += short / demand[job, r]
-            total += fit
-            # By price; where that says nothing, by how many workers are missing.
-            cost = price + 1e-9 * lack
-            if cost < best:
-                best = cost
-                server[job] = s
-        fitting[job] = total
-        for r in range(resources):
-            missing[job, r] = max(0.0, smallest[job] * demand[job, r] - free[server[job], r])
-        if total >= smallest[job]:
-            _find_bottleneck(tree, node_free, width, demand[job], gbps[job], smallest[job], reachable, tight, job)
+        low, high = 0.0, gbps[job]
+        if _count_joined(tree, free, width, demand[job], low) < smallest[job]:
+            continue
+        for _ in range(30):
+            middle = (low + high) / 2
+            if _count_joined(tree, free, width, demand[job], middle) >= smallest[job]:
+                low = middle
+            else:
+                high = middle
+        reachable[job] = low
+        closest = np.inf
+        for node in range(1, len(width)):
+            apart = abs(width[node] - low)
+            if width[node] < gbps[job] and apart < closest:
+                closest = apart
+                tight[job] = node
 
 
-@njit(cache=True)
-def _find_bottleneck(tree, free, width, demand, gbps, wanted, reachable, tight, job):
-    """The most bandwidth, below what is asked for, at which the smallest ring finds joined servers."""
-    low, high = -1.0, gbps
-    if _reach(tree, free, width, demand, 0.0) < wanted:
-        return
-    low = 0.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        if _reach(tree, free, width, demand, middle) >= wanted:
-            low = middle
-        else:
-            high = middle
-    reachable[job] = low
-    closest = np.inf
-    for node in range(1, len(width)):
-        apart = abs(width[node] - low)
-        if width[node] < gbps and apart < closest:
-            closest = apart
-            tight[job] = node
-
-
-@njit(cache=True)
-def _reach(tree, free, width, demand, gbps):
-    reach = np.zeros(len(tree.parent), np.int64)
+@compiled
+def _count_joined(tree: Tree, free: Floats, width: Floats, demand: Floats, gbps: float) -> int:
+    """The most workers that fit on servers joined by links with that much free."""
+    joined = np.zeros(len(tree.parent), np.int64)
     best = 0
     for node in range(len(tree.parent) - 1, -1, -1):
         if tree.is_server[node]:
@@ -165,8 +174,8 @@ def _reach(tree, free, width, demand, gbps):
             for r in range(len(demand)):
                 if demand[r] > 0.0:
                     fit = min(fit, free[node, r] / demand[r])
-            reach[node] += max(0, int(min(fit, 1e9)))
-        best = max(best, reach[node])
+            joined[node] += max(0, int(min(fit, 1e9)))
+        best = max(best, joined[node])
         if node > 0 and gbps <= width[node]:
-            reach[tree.parent[node]] += reach[node]
+            joined[tree.parent[node]] += joined[node]
     return best

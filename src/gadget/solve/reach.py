@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from gadget.model.job import Job
 from gadget.solve.classes import find_classes
+from gadget.solve.compiled import compiled
 from gadget.solve.greedy import largest_ring
 from gadget.solve.hierarchy import build_hierarchy
-from gadget.solve.market import SLACK, Floats, Integers
+from gadget.solve.market import SLACK, Floats, Integers, Tree
 from gadget.solve.network import Network
 
 
@@ -41,10 +41,12 @@ def find_largest_rings(
     return answer
 
 
-@njit(cache=True)
-def _find_reaches(tree, free, width, demand, gbps, most, found):  # type: ignore[no-untyped-def]  # compiled
+@compiled
+def _find_reaches(
+    tree: Tree, free: Floats, width: Floats, demand: Floats, gbps: Floats, most: Integers, found: Integers
+) -> None:
     """Workers that fit below each node over links wide enough, the most at any node."""
-    reach: Integers = np.zeros(len(tree.parent), np.int64)
+    reach = np.zeros(len(tree.parent), np.int64)
     for job in range(len(most)):
         best = 0
         reach[:] = 0

@@ -1,23 +1,41 @@
-"""Ruin and recreate: take some rings away, put them back in another order at other prices, keep what is better.
+"""Ruin and recreate: take some rings away, put them back in another order at other prices, keep the better.
 
-Which rings go: those on a few servers of one neighbourhood, those that share a link, or some picked anywhere. A
-few waiting jobs join them, so that a job can take the place of others while these move on: swaps and ejection
-chains of any length are such steps. Worse states are accepted with a margin that shrinks to nothing.
+Which rings go: those on a few servers of one neighbourhood, those that share a link, or some picked anywhere.
+A few waiting jobs join them, so that a job can take the place of others while these move on: swaps and
+ejection chains of any length are such steps. Worse states are accepted with a margin that shrinks to nothing.
 """
 
 import numpy as np
-from numba import njit
 
-from gadget.solve.filling import copy_all, copy_ring, fill, insert, occupy, release
+from gadget.solve.compiled import compiled
+from gadget.solve.filling import Held, copy_all, copy_ring, fill, insert, occupy, release
+from gadget.solve.ground import Ground
+from gadget.solve.lagrangian import Stays
+from gadget.solve.market import Booleans, Integers, Market, Orders, Scratch
 
 # At most so many rings are taken away at once.
 MOST_TAKEN = 24
 
 
-@njit(cache=True)
+@compiled
 def ruin_and_recreate(
-    ground, is_one, markets, view, orders, stays, held, kept, spare, best, hopeful, seed, rounds, margin, goal, scratch
-):
+    ground: Ground,
+    is_one: bool,
+    markets: tuple[Market, ...],
+    view: Market,
+    orders: Orders,
+    stays: Stays,
+    held: Held,
+    kept: Held,
+    spare: Held,
+    best: Held,
+    hopeful: Integers,
+    seed: int,
+    rounds: int,
+    margin: float,
+    goal: float,
+    scratch: Scratch,
+) -> float:
     """Run up to `rounds` rounds; the best state found ends in `best`, and its gain is returned.
 
     `markets` are the same goods at several price levels; `hopeful` are jobs that could gain; `kept`, `spare`
@@ -25,7 +43,7 @@ def ruin_and_recreate(
     """
     np.random.seed(seed)
     total = held.gain.sum()
-    top = best.gain.sum()
+    top: float = best.gain.sum()
     chosen = np.zeros(2 * MOST_TAKEN, np.int64)
     is_chosen = np.zeros(len(held.count), np.bool_)
     is_marked = np.zeros(len(markets[0].width), np.bool_)
@@ -41,12 +59,10 @@ def ruin_and_recreate(
             before += held.gain[job]
             if held.count[job] > 0:
                 release(ground, is_one, markets[0], orders, held, job)
-        _shuffle(chosen, taken, kept, orders)
+        _shuffle(chosen, taken, orders)
         level = np.random.randint(0, len(markets))
         for entry in range(taken):
-            insert(
-                ground, is_one, markets[level], view, orders, stays, held, chosen[entry], 0.0, 0, scratch
-            )
+            insert(ground, is_one, markets[level], view, orders, stays, held, chosen[entry], 0.0, 0, scratch)
         if level > 0:
             # What the prices held back may grow into what is left.
             fill(ground, is_one, markets[0], view, orders, stays, held, spare, chosen[:taken], scratch)
@@ -69,8 +85,10 @@ def ruin_and_recreate(
     return top
 
 
-@njit(cache=True)
-def _choose(ground, held, hopeful, chosen, is_chosen, is_marked):
+@compiled
+def _choose(
+    ground: Ground, held: Held, hopeful: Integers, chosen: Integers, is_chosen: Booleans, is_marked: Booleans
+) -> int:
     """Pick the jobs of a round into `chosen`; how many."""
     taken = 0
     jobs = len(held.count)
@@ -98,7 +116,7 @@ def _choose(ground, held, hopeful, chosen, is_chosen, is_marked):
                 job = (first + turn) % jobs
                 begin = held.start[job]
                 for at in range(begin, begin + held.count[job]):
-                    if (is_marked[held.place[at]] and held.workers[at] > 0) or (kind == 0 and is_marked[held.place[at]]):
+                    if is_marked[held.place[at]] and (kind == 0 or held.workers[at] > 0):
                         taken = _add(job, chosen, taken, is_chosen)
                         break
                 if taken >= MOST_TAKEN // 2:
@@ -108,8 +126,8 @@ def _choose(ground, held, hopeful, chosen, is_chosen, is_marked):
     return taken
 
 
-@njit(cache=True)
-def _mark_siblings(ground, place, is_marked):
+@compiled
+def _mark_siblings(ground: Ground, place: int, is_marked: Booleans) -> None:
     """Mark a server and up to three others under the same parent."""
     row = np.random.randint(0, ground.parent.shape[0])
     node = -1
@@ -128,8 +146,8 @@ def _mark_siblings(ground, place, is_marked):
             is_marked[beside] = True
 
 
-@njit(cache=True)
-def _add(job, chosen, taken, is_chosen):
+@compiled
+def _add(job: int, chosen: Integers, taken: int, is_chosen: Booleans) -> int:
     if taken < MOST_TAKEN and not is_chosen[job]:
         is_chosen[job] = True
         chosen[taken] = job
@@ -137,8 +155,8 @@ def _add(job, chosen, taken, is_chosen):
     return taken
 
 
-@njit(cache=True)
-def _shuffle(chosen, taken, kept, orders):
+@compiled
+def _shuffle(chosen: Integers, taken: int, orders: Orders) -> None:
     """Put the jobs into a random order, in half of the rounds those with the most at stake first."""
     for entry in range(taken - 1, 0, -1):
         other = np.random.randint(0, entry + 1)

@@ -15,6 +15,7 @@ from gadget.solve.common_price import find_common_prices, scale_prices
 from gadget.solve.dive import TASTES, Taste, Wishes, Workshop
 from gadget.solve.exact import solve_exactly
 from gadget.solve.filling import Held
+from gadget.solve.footprints import Footprints, find_footprints
 from gadget.solve.ground import Sites, find_sites
 from gadget.solve.hierarchy import Hierarchy, build_hierarchy
 from gadget.solve.market import Floats, Integers, Orders
@@ -99,7 +100,11 @@ class _Search:
         self._classes: Classes = find_classes(self._hierarchy)
         self._sites: Sites = find_sites(network)
         self._orders: Orders = build_orders(problem)
-        on_ground, by_class = build_stays(problem, self._sites, self._hierarchy, self._classes)
+        self._footprints = find_footprints(network, self._sites)
+        self._footprints.begin_slot()
+        on_ground, by_class = build_stays(
+            problem, self._footprints, self._sites, self._hierarchy, self._classes
+        )
         self._slot = RelaxedSlot(self._classes, self._orders, by_class)
         self._workshop = Workshop(network, self._sites, self._orders, on_ground)
         self._is_large = len(problem.jobs) * network.servers > LARGE
@@ -107,18 +112,25 @@ class _Search:
         self._may_go_on = bool(np.isfinite(on_ground.gain).any())
         self._exact: tuple[Ring, ...] | None = None
         self._prices: ClassPrices
-        self._bound: float
+        self._bound = self._alone()
         self._wishes: Wishes
 
     def start(self) -> None:
         """Prices of the slot before, or one price a resource; the first bound and the first rings."""
         known = read_prices(self._snapshot, self._hierarchy, self._classes)
-        if known is None:
-            prices, reply = scale_prices(self._slot, find_common_prices(self._slot))
-        else:
-            prices, reply = scale_prices(self._slot, known, start=(0.96, 1.0))
-        self._prices, self._bound = prices, min(reply.bound, self._alone())
-        self._wishes = _wish(self._orders, reply)
+        if known is not None:
+            self._take_prices(known, self._slot.ask(known)[0])
+            self._first_rings()
+        if known is None or not self.is_done():
+            base = find_common_prices(self._slot) if known is None else known
+            self._take_prices(*scale_prices(self._slot, base))
+            self._first_rings()
+
+    def _take_prices(self, prices: ClassPrices, reply: Reply) -> None:
+        self._prices, self._wishes = prices, _wish(self._orders, reply)
+        self._bound = min(self._bound, reply.bound)
+
+    def _first_rings(self) -> None:
         if self._may_go_on:
             self._workshop.go_on(self._wishes, *self._bend(TASTES[0]), enough=self._goal())
         if not self._may_go_on or not self.is_done():
@@ -180,7 +192,9 @@ class _Search:
             gain = self._problem.worth(rings)
         else:
             idle = build_idle_orders(self._problem, self._orders)
-            rings = read_rings(self._problem, self._sites, self._workshop.fill_idle(idle))
+            rings = read_rings(
+                self._problem, self._sites, self._footprints, self._workshop.fill_idle(idle)
+            )
         bound = max(self._bound, gain)
         return SlotSolution(
             rings,
@@ -290,12 +304,13 @@ def read_prices(snapshot: Snapshot, hierarchy: Hierarchy, classes: Classes) -> C
     return ClassPrices(unit / classes.members[:, None], edge / np.maximum(links, 1), np.zeros(0))
 
 
-def read_rings(problem: SlotProblem, sites: Sites, held: Held) -> tuple[Ring, ...]:
+def read_rings(
+    problem: SlotProblem, sites: Sites, footprints: Footprints, held: Held
+) -> tuple[Ring, ...]:
     """Held rings with names and routes; a ring that goes on is the one that ran."""
     rings = []
-    servers = problem.network.servers
     server_of = np.full(sites.places, -1, dtype=np.int64)
-    server_of[sites.place_of_server] = np.arange(servers)
+    server_of[sites.place_of_server] = np.arange(problem.network.servers)
     for job in np.flatnonzero(held.count).tolist():
         row = int(held.tree[job])
         before = problem.running[job]
@@ -303,12 +318,13 @@ def read_rings(problem: SlotProblem, sites: Sites, held: Held) -> tuple[Ring, ..
             assert before is not None  # only a ring that ran goes on
             rings.append(before)
             continue
-        first = int(held.start[job])
-        entries = slice(first, first + int(held.count[job]))
-        chosen: dict[int, int] = {}
-        for place, workers in zip(held.place[entries].tolist(), held.workers[entries].tolist(), strict=True):
-            if workers:
-                server = int(server_of[place])
-                chosen[server] = chosen.get(server, 0) + workers
-        rings.append(close_counts(problem.network, sites, row, problem.jobs[job].job.name, chosen))
+        first, last = int(held.start[job]), int(held.start[job] + held.count[job])
+        footprint = np.column_stack(
+            [held.place[first:last], held.workers[first:last], held.crossings[first:last]]
+        )
+        loaded = footprint[footprint[:, 1] > 0]
+        chosen = dict(zip(server_of[loaded[:, 0]].tolist(), loaded[:, 1].tolist(), strict=True))
+        ring = close_counts(problem.network, sites, row, problem.jobs[job].job.name, chosen)
+        footprints.note(ring, footprint)
+        rings.append(ring)
     return tuple(rings)

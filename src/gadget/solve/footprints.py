@@ -1,0 +1,79 @@
+"""What rings load on the ground, known for those that were placed here and read for those that were not."""
+
+import weakref
+from collections import Counter
+
+import numpy as np
+
+from gadget.model.ring import Ring
+from gadget.solve.ground import Sites
+from gadget.solve.market import Integers
+from gadget.solve.network import Network
+from gadget.solve.room import is_closed
+
+
+class Footprints:
+    """The footprints of the rings of one network: rows (place, workers, crossings), every place once.
+
+    A ring of the slot before is usually the very object that was decided on, so it is known by identity;
+    what has not been asked for lately is forgotten.
+    """
+
+    def __init__(self, network: Network, sites: Sites) -> None:
+        self._network, self._sites = network, sites
+        self._known: dict[int, tuple[Ring, Integers | None]] = {}
+        self._lately: dict[int, tuple[Ring, Integers | None]] = {}
+
+    def begin_slot(self) -> None:
+        """From now on keep what is asked for; forget what was not since the last slot began."""
+        self._known, self._lately = self._lately, {}
+
+    def note(self, ring: Ring, rows: Integers) -> None:
+        """Keep the footprint of a ring just placed."""
+        self._lately[id(ring)] = ring, rows
+
+    def of(self, ring: Ring) -> Integers | None:
+        """The footprint; None if it is no ring of this network."""
+        known = self._lately.get(id(ring)) or self._known.get(id(ring))
+        if known is None or known[0] is not ring:
+            known = ring, self._read(ring)
+        self._lately[id(ring)] = known
+        return known[1]
+
+    def _read(self, ring: Ring) -> Integers | None:
+        """From names to rows. Other programs may cross a link more often one way: the greater number counts."""
+        network, sites = self._network, self._sites
+        number = network.node_number
+        if not is_closed(ring):
+            return None
+        workers: dict[int, int] = {}
+        for name, count in Counter(ring.workers).items():
+            server = number.get(name, network.servers)
+            if server >= network.servers:
+                return None
+            workers[int(sites.place_of_server[server])] = count
+        links: Counter[int] = Counter()
+        for here, there in ring.hops():
+            link = network.link_between.get((number.get(here, -1), number.get(there, -1)))
+            if link is None:
+                return None
+            links[link] += 1
+        crossings: dict[int, int] = {}
+        for link, count in links.items():
+            place = int(sites.place_of_link[link // 2])
+            crossings[place] = max(crossings.get(place, 0), count)
+        places = sorted(workers.keys() | crossings.keys())
+        rows = [(place, workers.get(place, 0), crossings.get(place, 0)) for place in places]
+        return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+
+_KEPT: dict[int, Footprints] = {}
+
+
+def find_footprints(network: Network, sites: Sites) -> Footprints:
+    """The footprints of a network; one store in its life."""
+    key = id(network)
+    if key not in _KEPT:
+        _KEPT[key] = Footprints(network, sites)
+        weakref.finalize(network, _KEPT.pop, key, None)
+    return _KEPT[key]
