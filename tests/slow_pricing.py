@@ -31,20 +31,22 @@ class Case:
 
 def draw_case(pick, *, most_nodes=8, most_servers=6, most_depth=4):
     """A case of small round numbers, so that ties abound; `pick` takes one of a sequence."""
-    parent = _draw_tree(pick, pick(range(1, most_nodes + 1)), most_depth)
+    count = pick((1, 2, 3, *range(4, most_nodes + 1), *range(4, most_nodes + 1)))
+    parent = _draw_tree(pick, count, most_depth)
     nodes = range(len(parent))
     # Most leaves are servers and most inner nodes are switches, but not all.
     inner = set(parent)
-    servers = tuple(v for v in nodes if pick((1, 1, 0) if v not in inner else (0, 0, 1)))[:most_servers]
+    servers = tuple(v for v in nodes if pick((1, 1, 1, 0) if v not in inner else (0, 0, 1)))[:most_servers]
     resources = pick((1, 1, 2, 3))
-    demand = [pick((0, 1, 1, 2, 0.5, 0.1, 0.7)) for _ in range(resources)]
+    demand = [pick((0, 0, 1, 0.5, 0.1, 0.7)) for _ in range(resources)]
     demand[pick(range(resources))] = pick((1, 2, 0.5, 0.3))
-    amount = (0, 1, 2, 3, 4, 0.9, 2.5, 0.3)
-    price = pick(((0,), (0, 1), (0, 0.5, 1, 2), (0, 0.1, 0.37, 1.3, 2.9)))
-    width = (-1, 0, 0.5, 1, 2, 3, 10, 10)
+    amount = pick(((1, 2), (1, 2, 3, 4), (0, 1, 2, 3, 4, 0.9, 2.5, 0.3)))
+    price = pick(((0,), (0, 1), (0, 0.5, 1), (0, 0.1, 0.37, 1.3)))
+    width = pick(((10,), (1, 2, 3), (-1, 0, 0.5, 1, 2, 3, 10, 10)))
     gbps = pick((0, 0.1, 0.5, 1, 1, 2))
     fewest, most = sorted((pick((1, 1, 1, 2, 3, 4)), pick((1, 2, 3, 4, 5))))
-    gain = [-np.inf] * fewest + [pick((-1, 0, 1, 3, 4.5, 6, 8)) for _ in range(fewest, most + 1)]
+    worth = pick(((-1, 0, 1, 3), (1, 3, 4.5, 6, 8)))
+    gain = [-np.inf] * fewest + [size * 0.9 + pick(worth) for size in range(fewest, most + 1)]
     widths = tuple(pick(width) for _ in nodes)
     return Case(
         parent,

@@ -6,12 +6,12 @@ Lagrangian bound of every round is valid, and at the end equals the master's val
 between the best so far and the master's, which swing less than the master's alone.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
+from gadget.solve.clock import Clock
 from gadget.solve.lagrangian import Answers
 from gadget.solve.lp import Master
 from gadget.solve.market import Floats, Integers
@@ -37,13 +37,7 @@ class Relaxation:
 
 
 def generate_columns(
-    slot: RelaxedSlot,
-    start: ClassPrices,
-    *,
-    bound: float,
-    rounds: int,
-    goal: float,
-    out_of_time: Callable[[], bool],
+    slot: RelaxedSlot, start: ClassPrices, *, bound: float, rounds: int, goal: float, clock: Clock
 ) -> Relaxation:
     """Improve a bound by column generation until it meets `goal` or nothing changes any more."""
     pool = _Pool(slot)
@@ -56,19 +50,30 @@ def generate_columns(
         if reply.bound < best_bound:
             best, best_bound = asked, reply.bound
         fresh = pool.add(answers)
-        if best_bound <= goal or out_of_time():
+        if best_bound <= goal or clock.is_over():
             break
-        value, mass, prices = pool.solve()
-        if value >= best_bound * (1 - 1e-7):
+        solved = pool.solve(clock.left())
+        if solved is not None and solved.value >= best_bound * (1 - 1e-7):
             if cut_rounds == _CUT_ROUNDS or not pool.add_cuts():
-                return Relaxation(best_bound, best, mass, True)
+                return Relaxation(best_bound, best, solved.mass, True)
             cut_rounds += 1
-            value, mass, prices = pool.solve()
-        best = _pad(best, len(prices.cut))
-        moved = _between(best, prices, _STEP)
+            solved = pool.solve(clock.left())
+        if solved is None:
+            break
+        mass = solved.mass
+        best = _pad(best, len(solved.prices.cut))
         # Where even the mixed prices bring nothing new, only the master's own can.
-        asked = moved if fresh else prices
+        asked = _between(best, solved.prices, _STEP) if fresh else solved.prices
     return Relaxation(best_bound, best, mass, False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """The master's value, how much it takes of each job, and its prices."""
+
+    value: float
+    mass: Floats
+    prices: ClassPrices
 
 
 class _Pool:
@@ -127,7 +132,7 @@ class _Pool:
             (crossings.astype(float), (node, column)), shape=(self._nodes, len(fresh))
         )
         cut_rows, cut_columns, cut_values = self._cut_entries(crossed, picked)
-        rows = np.concatenate([picked * 0 + picked, server_rows.ravel(), edge_rows, cut_rows])
+        rows = np.concatenate([picked, server_rows.ravel(), edge_rows, cut_rows])
         columns = np.concatenate(
             [np.arange(len(fresh)), np.repeat(column, self._resources), column, cut_columns]
         )
@@ -142,22 +147,19 @@ class _Pool:
         self._columns.append(matrix)
         return len(fresh)
 
-    def solve(self) -> tuple[float, Floats, ClassPrices]:
-        """The master's value, how much it takes of each job, and its prices."""
-        value, self._values, prices = self._master.solve()
+    def solve(self, time_limit: float | None) -> _Solved | None:
+        """Solve the master; None if time is up."""
+        found = self._master.solve(time_limit)
+        if found is None:
+            return None
+        value, self._values, prices = found
         mass = np.zeros(self._jobs)
         np.add.at(mass, np.array(self._job_of, dtype=np.int64), self._values)
         prices = prices[self._jobs :]
         servers = self._nodes * self._resources
-        return (
-            value,
-            mass,
-            ClassPrices(
-                prices[:servers].reshape(self._nodes, self._resources),
-                prices[servers : servers + self._nodes],
-                prices[servers + self._nodes :],
-            ),
-        )
+        unit = prices[:servers].reshape(self._nodes, self._resources)
+        edge, cut = prices[servers : servers + self._nodes], prices[servers + self._nodes :]
+        return _Solved(value, mass, ClassPrices(unit, edge, cut))
 
     def add_cuts(self) -> bool:
         """Add the share cuts that the master's point breaks; False if there are none."""

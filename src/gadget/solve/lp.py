@@ -214,10 +214,15 @@ class Master:
             scaled,
         )
 
-    def solve(self) -> tuple[float, Floats, Floats]:
-        """The best objective, the values of the columns, and the prices of the rows."""
+    def solve(self, time_limit: float | None = None) -> tuple[float, Floats, Floats] | None:
+        """The best objective, the values of the columns, and the prices of the rows; None if time is up."""
+        if time_limit is not None:
+            # HiGHS counts from the first run on.
+            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + time_limit)
         self._highs.run()
         status = self._highs.getModelStatus()
+        if status == highspy.HighsModelStatus.kTimeLimit:
+            return None
         if status != highspy.HighsModelStatus.kOptimal:
             raise SolverFailed(f"HiGHS ended with {self._highs.modelStatusToString(status)!r}.")
         found = self._highs.getSolution()

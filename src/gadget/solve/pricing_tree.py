@@ -396,12 +396,10 @@ def recover_ring(tree: Tree, size: int, top: int, scratch: Scratch) -> int:
         scratch.out_node[0], scratch.out_workers[0], scratch.out_crossings[0] = top, size, 0
         return 1
     depth = 0
-    turns = True
     scratch.stack[0, 0], scratch.stack[0, 1] = top, size
     while depth >= 0:
         node, left = scratch.stack[depth, 0], scratch.stack[depth, 1]
         depth -= 1
-        whole = left
         row = scratch.curve[node]
         for workers in range(left + 1):
             row[workers] = np.inf
@@ -453,21 +451,18 @@ def recover_ring(tree: Tree, size: int, top: int, scratch: Scratch) -> int:
                 continue
             kid = scratch.stage_kid[stage]
             left -= part
-            if turns and part == whole and (tree.kid_start[kid] < tree.kid_start[kid + 1]):
-                # Where tolls are 0 the whole ring may lie below one child: it turns there and does not cross.
+            leaf = tree.kid_start[kid] == tree.kid_start[kid + 1]
+            crossings = (part + scratch.fit[kid] - 1) // scratch.fit[kid] if leaf else 1
+            if part == size and crossings == 1:
+                crossings = 0  # where tolls are 0 it may all lie below one child: it does not leave that
+            if not leaf:
                 depth += 1
                 scratch.stack[depth, 0], scratch.stack[depth, 1] = kid, part
-                continue
-            scratch.out_node[count] = kid
-            if tree.kid_start[kid] == tree.kid_start[kid + 1]:
-                scratch.out_workers[count] = part
-                scratch.out_crossings[count] = (part + scratch.fit[kid] - 1) // scratch.fit[kid]
-            else:
-                scratch.out_workers[count] = 0
-                scratch.out_crossings[count] = 1
-                depth += 1
-                scratch.stack[depth, 0], scratch.stack[depth, 1] = kid, part
-            count += 1
+            if leaf or crossings > 0:
+                scratch.out_node[count] = kid
+                scratch.out_workers[count] = part if leaf else 0
+                scratch.out_crossings[count] = crossings
+                count += 1
         if left > 0:
             scratch.out_node[count], scratch.out_workers[count] = node, left
             scratch.out_crossings[count] = 0

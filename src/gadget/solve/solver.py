@@ -1,6 +1,5 @@
 """The solver of `gadget`: a slot by classes for the bound, on the ground for the rings, until both meet."""
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +8,7 @@ from gadget.model.prices import Prices
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
 from gadget.solve.classes import Classes, find_classes
+from gadget.solve.clock import Clock
 from gadget.solve.closing import close_counts
 from gadget.solve.columns import generate_columns
 from gadget.solve.common_price import find_common_prices, scale_prices
@@ -50,22 +50,6 @@ class SlotSolution:
     """What rings would cost the jobs that have none."""
 
 
-class _Clock:
-    """Says when to stop: at the time limit if there is one."""
-
-    def __init__(self, time_limit: float | None) -> None:
-        self._end = None if time_limit is None else time.perf_counter() + time_limit
-        self.is_limited = time_limit is not None
-
-    def is_over(self) -> bool:
-        """True when time is up."""
-        return self._end is not None and time.perf_counter() >= self._end
-
-    def left(self) -> float | None:
-        """Seconds that are left; None without a limit."""
-        return None if self._end is None else max(0.0, self._end - time.perf_counter())
-
-
 def solve_slot(
     problem: SlotProblem,
     snapshot: Snapshot,
@@ -78,7 +62,7 @@ def solve_slot(
 
     Without a time limit the same input gives the same answer; with one, the search goes on until it is over.
     """
-    clock = _Clock(time_limit)
+    clock = Clock(time_limit)
     search = _Search(problem, snapshot, seed, clock, gap)
     search.start()
     for step in (search.dive, search.stir, search.generate, search.search, search.finish):
@@ -92,7 +76,7 @@ class _Search:
     """One slot under way: the best bound and the best rings so far."""
 
     def __init__(
-        self, problem: SlotProblem, snapshot: Snapshot, seed: int, clock: _Clock, gap: float | None
+        self, problem: SlotProblem, snapshot: Snapshot, seed: int, clock: Clock, gap: float | None
     ) -> None:
         self._problem, self._snapshot, self._seed, self._clock = problem, snapshot, seed, clock
         network = problem.network
@@ -162,7 +146,7 @@ class _Search:
             bound=self._bound,
             rounds=_COLUMN_ROUNDS,
             goal=self._workshop.gain / (1 - self._gap) if self._gap < 1 else np.inf,
-            out_of_time=self._clock.is_over,
+            clock=self._clock,
         )
         if found.bound < self._bound:
             self._bound, self._prices = found.bound, found.prices
@@ -178,6 +162,8 @@ class _Search:
         work = len(self._problem.pair_job) * self._problem.network.servers
         if work > _EXACT_WORK and not self._clock.is_limited:
             return
+        if any(active.job.resize_cost for active in self._problem.jobs):
+            return  # it knows no rings that stay
         left = self._clock.left()
         answer = solve_exactly(self._problem.worthwhile(), time_limit=left, gap=self._gap / 2)
         self._bound = min(self._bound, answer.bound)

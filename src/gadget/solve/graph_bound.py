@@ -1,0 +1,241 @@
+"""A bound on the slot that knows distances: Lagrangian prices on servers and directed links of any graph.
+
+For any prices ≥ 0 no allocation gains more than capacity · prices + Σ_i max(0, best value of job i), and rings
+are priced on the graph itself (`pricing_graph`), not on a tree of cuts. Prices of nested cuts, each link at the
+sum over the cuts that it lies in (`spread_cuts`), give a bound no worse than the cuts do: whoever crosses a
+cut pays for it here too. From there the prices follow subgradients: what is oversold becomes dearer.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from gadget.solve.classes import Classes
+from gadget.solve.compiled import compiled
+from gadget.solve.hierarchy import Hierarchy
+from gadget.solve.market import SLACK, Floats, Integers, Orders
+from gadget.solve.network import Network
+from gadget.solve.pricing_graph import Ways, Wires, find_ring, find_ways, find_wires
+from gadget.solve.relaxed import ROUNDING, ClassPrices
+from gadget.solve.slot import SlotProblem
+
+# Branches after which the pricing of a job gives up: its bound counts then, so a weak one costs little.
+_NODE_LIMIT = 2_000
+# The first step aims at a bound lower by this share; rounds without progress after which steps are halved,
+# and the share at which they are too short to be worth it.
+_FIRST_AIM = 0.05
+_PATIENCE = 5
+_LAST_AIM = 1e-6
+# Ways that differ by rounding alone are equally cheap.
+_TIE = 1e-12
+
+
+def tighten(
+    problem: SlotProblem,
+    orders: Orders,
+    stays_gain: Floats,
+    unit: Floats,
+    link: Floats,
+    *,
+    bound: float,
+    goal: float,
+    rounds: int,
+    out_of_time: Callable[[], bool],
+) -> tuple[float, Floats, Floats]:
+    """The least bound found from these prices on, at most `bound`, and the prices that prove it.
+
+    `unit` prices each resource on each server, (servers × resources), `link` a Gbps on each directed link. Ends
+    when the bound meets `goal`, after so many rounds, or out of time; the prices given come back if none
+    proved less than `bound`.
+    """
+    slot = _GraphSlot(problem, orders, stays_gain)
+    best, best_unit, best_link = bound, unit, link
+    # Subgradients are taken in prices of a whole server, a whole link, so that units do not matter.
+    limits = slot.limits
+    at = limits * np.concatenate([np.asarray(unit).ravel(), link])
+    centre, least = at, np.inf
+    aim, idle = _FIRST_AIM, 0
+    direction = np.zeros_like(at)
+    for _ in range(rounds):
+        if best <= goal or out_of_time():
+            break
+        found, slope = slot.ask(at)
+        if found < best:
+            best = found
+            best_unit, best_link = slot.split(at)
+        idle += 1
+        if found < least:
+            if found < least - aim / 2 * abs(least):
+                idle = 0
+            centre, least = at, found
+        elif idle > _PATIENCE:
+            aim, idle = aim / 2, 0
+            at = centre
+            direction = np.zeros_like(at)
+            if aim < _LAST_AIM:
+                break
+            continue
+        direction = _deflect(slope, direction, at)
+        length = float(direction @ direction)
+        if length <= 0:
+            break  # nothing is oversold, and what has a price is sold out: no prices prove less
+        target = max(goal, least - aim * abs(least)) if np.isfinite(goal) else least - aim * abs(least)
+        at = np.maximum(at - (found - target) / length * direction, 0.0)
+    return best, best_unit, best_link
+
+
+def _deflect(slope: Floats, before: Floats, at: Floats) -> Floats:
+    """The slope, turned towards the direction before where both disagree: prices swing less.
+
+    Prices of 0 that would fall stay.
+    """
+    direction = slope
+    against, length = float(slope @ before), float(before @ before)
+    if against < 0 < length:
+        direction = slope - 1.5 * against / length * before  # Camerini, Fratta and Maffioli
+    return np.where((at <= 0) & (direction > 0), 0.0, direction)
+
+
+def spread_cuts(hierarchy: Hierarchy, classes: Classes, prices: ClassPrices) -> tuple[Floats, Floats]:
+    """Prices on servers and directed links that prove at least what these prices of nested cuts prove.
+
+    Half the price of a cut on every link out of it, half on every link into it, summed over cuts: together they
+    sell for as much, and no ring pays less. Prices of shares are left out.
+    """
+    unit = prices.unit[classes.class_of[hierarchy.node_of_server]]
+    owner = np.repeat(np.arange(len(hierarchy.gbps)), np.diff(hierarchy.cut_start))
+    half = prices.edge[classes.class_of[owner]] / 2
+    link = np.zeros(2 * hierarchy.links)
+    np.add.at(link, hierarchy.cut_links, half)
+    np.add.at(link, hierarchy.cut_links ^ 1, half)
+    return unit, link
+
+
+class _GraphSlot:
+    """Jobs and network of one slot; asked at prices it answers with a bound and what is oversold."""
+
+    def __init__(self, problem: SlotProblem, orders: Orders, stays_gain: Floats) -> None:
+        network = problem.network
+        self._network, self._orders, self._fits = network, orders, problem.fits
+        self.limits = np.concatenate([network.capacity.ravel(), network.link_gbps])
+        # Jobs for which the same links are open have the same ways.
+        widths = np.unique(network.link_gbps) * (1 + SLACK)
+        self._level = np.searchsorted(widths, orders.gbps).tolist()
+        self._stays = [
+            _read_stay(network, problem, job) if stays_gain[job] > 0 else None
+            for job in range(len(problem.jobs))
+        ]
+        self._stay_gain = stays_gain
+        most = int(orders.most.max(initial=0)) + 1
+        self._server, self._workers = np.zeros(most, np.int64), np.zeros(most, np.int64)
+
+    def split(self, whole: Floats) -> tuple[Floats, Floats]:
+        """Prices of units and of Gbps, from prices of whole servers and links."""
+        each = np.divide(whole, self.limits, out=np.zeros_like(whole), where=self.limits > 0)
+        servers = self._network.capacity.size
+        return each[:servers].reshape(self._network.capacity.shape), each[servers:]
+
+    def ask(self, whole: Floats) -> tuple[float, Floats]:
+        """The bound at these prices of whole servers and links, and its slope: the share that is left of each."""
+        network, orders = self._network, self._orders
+        unit, link = self.split(whole)
+        ways: dict[int, Ways] = {}
+        sent: dict[int, Floats] = {}
+        load = np.zeros_like(unit)
+        worker = unit @ orders.demand.T
+        total = float(whole.sum())
+        for job, level in enumerate(self._level):
+            gbps = float(orders.gbps[job])
+            if level not in ways:
+                ways[level] = find_ways(network, gbps, link)
+                sent[level] = np.zeros((network.servers, network.servers))
+            own = np.ascontiguousarray(worker[:, job])
+            floor, stay = 0.0, self._stays[job]
+            if stay is not None:
+                worth = self._stay_gain[job] - own[stay].sum() - gbps * _sum_tolls(ways[level], stay)
+                floor, stay = (float(worth), stay) if worth > 0 else (0.0, None)
+            first = orders.gain_start[job]
+            _, bound, stops, _ = find_ring(
+                own,
+                self._fits[job],
+                ways[level].cost,
+                gbps,
+                orders.gain[first : first + orders.most[job] + 1],
+                floor,
+                _NODE_LIMIT,
+                job,
+                self._server,
+                self._workers,
+            )
+            total += bound
+            if stops:
+                around = self._server[:stops]
+                load[around] += self._workers[:stops, None] * orders.demand[job]
+            elif stay is not None:
+                around = stay
+                np.add.at(load, stay, orders.demand[job])
+            else:
+                continue
+            np.add.at(sent[level], (around, np.roll(around, -1)), gbps)
+        crossed = np.zeros(len(link))
+        for level, demand in sent.items():
+            _route(find_wires(network), link, ways[level], demand, crossed)
+        taken = np.concatenate([load.ravel(), crossed])
+        slope = np.where(self.limits > 0, 1 - taken / np.where(self.limits > 0, self.limits, 1.0), 0.0)
+        return total + ROUNDING * abs(total), slope
+
+
+def _read_stay(network: Network, problem: SlotProblem, job: int) -> Integers | None:
+    """The servers of the workers that may go on, in their order; None if one is gone.
+
+    A ring goes on with the same workers whatever its routes, so for a bound they count as the cheapest ones.
+    """
+    ring = problem.running[job]
+    if ring is None:
+        return None
+    places = [network.node_number.get(name, network.servers) for name in ring.workers]
+    return np.array(places, dtype=np.int64) if max(places) < network.servers else None
+
+
+def _sum_tolls(ways: Ways, around: Integers) -> float:
+    """Price of a Gbps around a ring."""
+    return float(ways.cost[around, np.roll(around, -1)].sum())
+
+
+@compiled
+def _route(wires: Wires, price: Floats, ways: Ways, demand: Floats, crossed: Floats) -> None:
+    """Add what flows between servers to the links of the cheapest ways; equally cheap ones share it.
+
+    Any mixture of best answers is a subgradient, and one that shares swings less between parallel links.
+    """
+    servers, nodes = ways.cost.shape
+    flow = np.zeros(nodes)
+    for source in range(servers):
+        cost, hops = ways.cost[source], ways.hops[source]
+        flow[:] = 0.0
+        busy = False
+        for there in range(servers):
+            if there != source and demand[source, there] > 0.0:
+                flow[there] = demand[source, there]
+                busy = True
+        if not busy:
+            continue
+        order = np.argsort(hops, kind="mergesort")
+        for place in range(nodes - 1, -1, -1):
+            node = order[place]
+            if flow[node] <= 0.0 or node == source:
+                continue
+            ties = 0
+            for turn in range(2):
+                share = flow[node] / max(ties, 1)
+                for entry in range(wires.start[node], wires.start[node + 1]):
+                    there, link = wires.there[entry], wires.link[entry] ^ 1  # the way in
+                    tight = cost[there] + price[link] <= cost[node] * (1 + _TIE)
+                    if (tight and hops[there] + 1 == hops[node]) or link == ways.via[source, node]:
+                        if turn == 0:
+                            ties += 1
+                        else:
+                            crossed[link] += share
+                            flow[there] += share
+            flow[node] = 0.0
