@@ -38,29 +38,38 @@ def draw_case(pick, *, most_nodes=8, most_servers=6, most_depth=4):
     inner = set(parent)
     servers = tuple(v for v in nodes if pick((1, 1, 1, 0) if v not in inner else (0, 0, 1)))[:most_servers]
     resources = pick((1, 1, 2, 3))
-    demand = [pick((0, 0, 1, 0.5, 0.1, 0.7)) for _ in range(resources)]
-    demand[pick(range(resources))] = pick((1, 2, 0.5, 0.3))
     amount = pick(((1, 2), (1, 2, 3, 4), (0, 1, 2, 3, 4, 0.9, 2.5, 0.3)))
-    price = pick(((0,), (0, 1), (0, 0.5, 1), (0, 0.1, 0.37, 1.3)))
+    price, toll = (pick(((0,), (0, 1), (0, 0.5, 1), (0, 0.1, 0.37, 1.3))) for _ in range(2))
     width = pick(((10,), (1, 2, 3), (-1, 0, 0.5, 1, 2, 3, 10, 10)))
-    gbps = pick((0, 0.1, 0.5, 1, 1, 2))
-    fewest, most = sorted((pick((1, 1, 1, 2, 3, 4)), pick((1, 2, 3, 4, 5))))
-    worth = pick(((-1, 0, 1, 3), (1, 3, 4.5, 6, 8)))
-    gain = [-np.inf] * fewest + [size * 0.9 + pick(worth) for size in range(fewest, most + 1)]
     widths = tuple(pick(width) for _ in nodes)
     return Case(
         parent,
         servers,
-        {v: tuple(pick(amount) for _ in demand) for v in servers},
-        {v: tuple(pick(price) for _ in demand) for v in servers},
+        {v: tuple(pick(amount) for _ in range(resources)) for v in servers},
+        {v: tuple(pick(price) for _ in range(resources)) for v in servers},
         widths,
-        tuple(pick(price) for _ in nodes),
+        tuple(pick(toll) for _ in nodes),
         tuple(max(w, pick(width)) for w in widths),
-        tuple(tuple((pick((1, 2, 3)), pick(price)) for _ in range(pick((0, 0, 1, 2)))) for _ in nodes),
-        tuple(demand),
-        gbps,
-        tuple(gain),
+        tuple(tuple((pick((1, 2, 3)), pick(toll)) for _ in range(pick((0, 0, 1, 2)))) for _ in nodes),
+        *draw_job(pick, resources),
     )
+
+
+def draw_job(pick, resources):
+    """What a worker takes, bandwidth, and gains; sizes below the least gain −∞."""
+    demand = [pick((0, 0, 1, 0.5, 0.1, 0.7)) for _ in range(resources)]
+    demand[pick(range(resources))] = pick((1, 2, 0.5, 0.3))
+    fewest, most = sorted((pick((1, 1, 1, 2, 3, 4)), pick((1, 2, 3, 4, 5))))
+    worth = pick(((-1, 0, 1, 3), (1, 3, 4.5, 6, 8)))
+    slope = pick((0.9, 0.9, 2.5))
+    gain = [-np.inf] * fewest + [size * slope + pick(worth) for size in range(fewest, most + 1)]
+    return tuple(demand), pick((0, 0.1, 0.5, 1, 1, 2)), tuple(gain)
+
+
+def draw_seeded(seed):
+    """A `pick` for long loops without Hypothesis."""
+    rng = np.random.default_rng(seed)
+    return lambda options: options[int(rng.integers(len(options)))]
 
 
 def _draw_tree(pick, count, most_depth):
@@ -146,7 +155,7 @@ def try_all_rings(case):
 
 
 def lay_out(case):
-    """The arrays of a case: tree, market, and the job's demand and gains."""
+    """The tree and the market of a case."""
     count, resources = len(case.parent), len(case.demand)
     is_server = np.isin(np.arange(count), case.servers)
     tree = build_tree(np.array(case.parent, np.int64), np.ones(count, np.int64), is_server)
@@ -169,7 +178,7 @@ def lay_out(case):
         add_up(tree, free),
         np.zeros(count, np.bool_),
     )
-    return tree, market, np.array(case.demand, np.float64), np.array(case.gain, np.float64)
+    return tree, market
 
 
 def add_up(tree, free):
@@ -177,5 +186,7 @@ def add_up(tree, free):
     return np.array([free[node : tree.end[node]].sum(axis=0) for node in range(len(tree.parent))])
 
 
-def without_cuts(case):
-    return replace(case, cuts=((),) * len(case.parent))
+def give_job(case, pick):
+    """The same tree and prices for another job."""
+    demand, gbps, gain = draw_job(pick, len(case.demand))
+    return replace(case, demand=demand, gbps=gbps, gain=gain)

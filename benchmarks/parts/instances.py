@@ -93,11 +93,13 @@ def racks(
     server_gbps: float = 4,
     rack_gbps: float = 6,
     pod_gbps: float = 12,
+    gbps: tuple[float, float] = (0.1, 5.0),
+    memory: bool = False,
 ) -> Snapshot:
     """The large case: a tree of racks × per_rack servers, and jobs that want more than there is.
 
     N is uniform in 1 … max_workers for half of the jobs and a power of two up to that for the others; one
-    GPU a worker, b in [0.1, 5] Gbps. Rings laid end to end, two cross the link of a server or of a rack, so
+    GPU a worker, b in `gbps`. Rings laid end to end, two cross the link of a server or of a rack, so
     that links of twice the largest b cannot bind: 10 Gbps to servers and 20 to racks cost nothing in eight of
     eight small slots. The default 4 and 6 do: one job in five is too heavy to leave its server, two average
     rings are too much for a server's link, and few cross between racks. On two slots of 32
@@ -107,6 +109,8 @@ def racks(
     rack, and links of half, once or twice `server_gbps`. Racks are filled until they have as many GPUs as
     they would have otherwise, so that there are more servers (1.3 times).
     `levels` = 3: eight racks form a pod; racks hang below pod switches, pods below the core.
+    `memory`: 32 GiB for each GPU, and workers take 4 to 96 GiB, so that using up both takes two rings or more
+    on a server.
     """
     rng = np.random.default_rng([4, seed, racks, per_rack, jobs])
     hosts: list[Server] = []
@@ -125,7 +129,10 @@ def racks(
     pods = [f"pod{n}" for n in range(math.ceil(racks / RACKS_PER_POD))] if levels == 3 else []
     links += [Link((pod, "core"), pod_gbps) for pod in pods]
     switches = (*(f"rack{n}" for n in range(racks)), *pods, "core")
-    return _snapshot(rng, Cluster(tuple(hosts), switches, tuple(links)), _rack_jobs(rng, jobs, max_workers))
+    made = _snapshot(
+        rng, Cluster(tuple(hosts), switches, tuple(links)), _rack_jobs(rng, jobs, max_workers, gbps)
+    )
+    return _add_memory(rng, made) if memory else made
 
 
 def next_slot(snapshot: Snapshot, allocation: Allocation, seed: int, share: float = 0.02) -> Snapshot:
@@ -175,7 +182,23 @@ def _paper_jobs(rng: np.random.Generator, count: int) -> tuple[Job, ...]:
     return build_paper_jobs(rng, np.zeros(count, dtype=np.int64), utility=UtilityFamily.SQRT)
 
 
-def _rack_jobs(rng: np.random.Generator, count: int, max_workers: int) -> tuple[Job, ...]:
+def _add_memory(rng: np.random.Generator, snapshot: Snapshot) -> Snapshot:
+    cluster = snapshot.cluster
+    hosts = tuple(
+        Server(one.name, Resources({**one.resources, "memory_gib": 32 * one.resources["gpu"]}))
+        for one in cluster.servers
+    )
+    gib = rng.choice((4, 8, 16, 64, 96), len(snapshot.jobs)).tolist()
+    jobs = tuple(
+        replace(active, job=replace(active.job, resources=Resources({"gpu": 1, "memory_gib": n})))
+        for active, n in zip(snapshot.jobs, gib, strict=True)
+    )
+    return replace(snapshot, cluster=replace(cluster, servers=hosts), jobs=jobs)
+
+
+def _rack_jobs(
+    rng: np.random.Generator, count: int, max_workers: int, gbps: tuple[float, float]
+) -> tuple[Job, ...]:
     """Sizes as `racks` tells; a budget for 50 to 400 slots of the whole ring; √ or log, one half each.
 
     Log is scaled up tenfold, which makes its gains as large as those of √.
@@ -186,7 +209,7 @@ def _rack_jobs(rng: np.random.Generator, count: int, max_workers: int) -> tuple[
     )
     rounds = rng.integers(50, 401, count)
     rates = rng.integers(50, 501, count)
-    megabits = rng.integers(100, 5001, count)
+    megabits = rng.integers(round(1000 * gbps[0]), round(1000 * gbps[1]) + 1, count)
     scales = rng.integers(1, 101, count)
     is_log = rng.random(count) < 0.5
     return tuple(

@@ -47,6 +47,7 @@ def show_decision(console: Console, decision: Decision, *, most_rows: int = 60) 
     _show_rest(console, len(decision.allocation.rings) - most_rows)
     if decision.waiting:
         waiting = table(f"{len(decision.waiting)} waiting", "job", "reason", "detail")
+        waiting.columns[1].no_wrap = True
         for one in decision.waiting[:most_rows]:
             waiting.add_row(Text(one.job), Text(one.reason), Text(one.detail))
         console.print()
@@ -54,18 +55,25 @@ def show_decision(console: Console, decision: Decision, *, most_rows: int = 60) 
         _show_rest(console, len(decision.waiting) - most_rows)
     surrogate = decision.surrogate
     if surrogate is not None:
-        limit = "no bound" if surrogate.upper_bound is None else f"bound {surrogate.upper_bound:.6g}"
         console.print()
         console.print(
-            f"on the concave majorants of the utilities: objective {surrogate.objective:.6g}, {limit}"
+            f"on the concave majorants of the utilities: {_proof(surrogate.objective, surrogate.upper_bound)}"
         )
-    bound = "no bound" if decision.upper_bound is None else f"bound {decision.upper_bound:.6g}"
+    proof = _proof(decision.objective, decision.upper_bound)
     console.print()
     console.print(
-        Text(f"{decision.policy}: objective {decision.objective:.6g}, {bound} ({decision.status}), "),
+        Text(f"{decision.policy}: {proof} ({decision.status}), "),
         Text(f"{decision.seconds:.3f} s"),
         sep="",
     )
+
+
+def _proof(objective: float, bound: float | None) -> str:
+    """An objective beside its bound, and by how much of the bound it may fall short of the best."""
+    if bound is None:
+        return f"objective {objective:.6g}, no bound"
+    gap = f", gap {100 * (bound - objective) / bound:.3f}%" if 0 < bound > objective * (1 + 1e-9) else ""
+    return f"objective {objective:.6g}, bound {bound:.6g}{gap}"
 
 
 def _show_rest(console: Console, rows: int) -> None:

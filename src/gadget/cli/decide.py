@@ -36,11 +36,19 @@ def solve(
     seed: SeedOption = 0,
     time_limit: Annotated[
         float | None,
-        typer.Option(min=0, help="Seconds after which a searching policy ends; others take no notice."),
+        typer.Option(
+            min=0,
+            help="Seconds that gadget and optimal may search; gadget uses them all unless its gap closes. "
+            "Without a limit it ends by its own effort, and the same input gives the same decision.",
+        ),
     ] = None,
     gap: Annotated[
         float | None,
-        typer.Option(min=0, help="Relative gap at which a searching policy ends; others take no notice."),
+        typer.Option(
+            min=0,
+            help="Relative gap at which gadget and optimal end. Default: 0.0005 for gadget, 0.01 where the "
+            "slot is large; 0 for optimal.",
+        ),
     ] = None,
     solver: Annotated[
         Solver | None,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class Figure(StrEnum):
 
 GADGET = "gadget-paper"
 BASELINES = ("fifo", "drf", "las")
+OURS = "gadget"
+"""Not in the paper: what the same figures show of the policy that stands in for its algorithms."""
 
 
 @dataclass(frozen=True, order=True)
@@ -58,14 +60,14 @@ def list_points(settings: Settings) -> Iterator[Point]:
     """Every point of the experiment, the quickest figures first."""
     usual = BudgetUnit.WORKER_SLOTS
     for trial in range(settings.trials):
-        for rigid in (False, True):
+        for policy, rigid in product((GADGET, OURS), (False, True)):
             for units in settings.node_units:
-                yield Point(Figure.NODES, units, GADGET, usual, rigid, trial)
+                yield Point(Figure.NODES, units, policy, usual, rigid, trial)
             for units in settings.link_units:
-                yield Point(Figure.LINKS, units, GADGET, usual, rigid, trial)
+                yield Point(Figure.LINKS, units, policy, usual, rigid, trial)
         for budget in READINGS:
             for jobs in settings.jobs:
-                for policy in (GADGET, *BASELINES):
+                for policy in (GADGET, *BASELINES, OURS):
                     yield Point(Figure.UTILITY, jobs, policy, budget, False, trial)
         for jobs in settings.ratio_jobs:
             yield Point(Figure.RATIO, jobs, GADGET, usual, False, trial)
@@ -93,8 +95,8 @@ def _policy(settings: Settings, point: Point) -> Policy:
     match point.policy:
         case "gadget-paper":
             return GadgetPaper(rounds=settings.rounds)
-        case "drf":
-            return build_policy("drf")
+        case "drf" | "gadget":
+            return build_policy(point.policy)
         case baseline:
             # "The number of workers is fixed to a number within [1, 10]" (Sec. VI).
             return build_policy(f"{baseline}:draw={point.trial}")

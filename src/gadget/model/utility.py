@@ -33,7 +33,9 @@ class Utility(ABC):
     @classmethod
     def gains_of_each(cls, each: Sequence[Self], start: Floats, end: Floats) -> Floats:
         """The gain of each of several utilities of this kind, a row each: `end` has a row for each too."""
-        return np.array([one.gain(float(begin), row) for one, begin, row in zip(each, start, end, strict=True)])
+        return np.array(
+            [one.gain(float(begin), row) for one, begin, row in zip(each, start, end, strict=True)]
+        )
 
     @property
     def greatest_curvature(self) -> float:

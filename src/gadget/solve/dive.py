@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gadget.solve.filling import Held, build_held, copy_all, fill, keep_running, occupy_all, place, scaled
+from gadget.solve.filling import GIVEN, Held, build_held, copy_all, fill, keep_running, occupy_all, place, scaled
 from gadget.solve.ground import Sites
 from gadget.solve.lagrangian import Stays
 from gadget.solve.market import SLACK, Floats, Integers, Market, Orders, Scratch, build_scratch, find_height
@@ -146,6 +146,20 @@ class Workshop:
             )
             self.gain = float(self.best.gain.sum())
             done += batch
+
+    def adopt(self, rings: dict[int, tuple[Integers, float]]) -> bool:
+        """Take rings found elsewhere as the best: footprint and gain by job; False if there is no space."""
+        best = self.best
+        if any(len(rows) > best.start[job + 1] - best.start[job] for job, (rows, _) in rings.items()):
+            return False
+        best.count[:], best.size[:], best.gain[:] = 0, 0, 0.0
+        for job, (rows, gain) in rings.items():
+            entries = slice(int(best.start[job]), int(best.start[job]) + len(rows))
+            best.place[entries], best.workers[entries], best.crossings[entries] = rows.T
+            best.count[job], best.size[job] = len(rows), rows[:, 1].sum()
+            best.gain[job], best.tree[job] = gain, GIVEN
+        self.gain = float(best.gain.sum())
+        return True
 
     def fill_idle(self, idle: Orders) -> Held:
         """The best rings, and in what they leave free those of jobs that gain nothing but lose nothing."""

@@ -18,6 +18,9 @@ SMALL = 256
 PATIENCE = 3
 # A ring worth this share of the best on the empty cluster is good enough to look no further.
 CONTENT = 0.98
+# Rings that lie on no tree of ours: they go on from the slot before, or were found by somebody else.
+STAYS = -1
+GIVEN = -2
 
 
 class Held(NamedTuple):
@@ -32,7 +35,7 @@ class Held(NamedTuple):
     gain: Floats
     """What the ring gains; 0 without one."""
     tree: Integers
-    """The tree that the ring lies on; −1 for one that goes on from the slot before."""
+    """The tree that the ring lies on, STAYS for one that goes on from the slot before, or GIVEN."""
 
 
 def build_held(orders: Orders, height: int, running: Integers) -> Held:
@@ -154,7 +157,7 @@ def _stay(stays: Stays, held: Held, job: int) -> None:
     held.count[job] = count
     held.size[job] = size
     held.gain[job] = stays.gain[job]
-    held.tree[job] = -1
+    held.tree[job] = STAYS
 
 
 @compiled
@@ -349,7 +352,7 @@ def fill(
         floor, wish, worth = 0.0, 0, 0.0
         if had:
             worth = _worth(market, orders, held, job)
-            if worth >= _dream(orders, job):
+            if worth >= _dream(orders, stays, job):
                 continue
             floor = max(0.0, worth + 1e-9 * abs(held.gain[job]))
             if large and worth > 0.0:
@@ -363,10 +366,10 @@ def fill(
 
 
 @compiled
-def _dream(orders: Orders, job: int) -> float:
-    """No ring is worth more than this: the best size if workers cost nothing, or the least anywhere."""
+def _dream(orders: Orders, stays: Stays, job: int) -> float:
+    """No ring is worth more than this: the one that ran or the best size, if they cost nothing."""
     begin = orders.gain_start[job]
-    best = 0.0
+    best: float = max(0.0, stays.gain[job])
     for size in range(1, orders.most[job] + 1):
         best = max(best, orders.gain[begin + size])
     return best

@@ -215,16 +215,18 @@ class Master:
         )
 
     def solve(self, time_limit: float | None = None) -> tuple[float, Floats, Floats] | None:
-        """The best objective, the values of the columns, and the prices of the rows; None if time is up."""
+        """The best objective, the values of the columns, and the prices of the rows.
+
+        None when HiGHS stops without an answer, for want of time or numerically: who asks has a bound already.
+        """
+        if not self._highs.getNumCol():
+            return 0.0, np.zeros(0), np.zeros(len(self._row_scale))
         if time_limit is not None:
             # HiGHS counts from the first run on.
             self._highs.setOptionValue("time_limit", self._highs.getRunTime() + time_limit)
         self._highs.run()
-        status = self._highs.getModelStatus()
-        if status == highspy.HighsModelStatus.kTimeLimit:
+        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise SolverFailed(f"HiGHS ended with {self._highs.modelStatusToString(status)!r}.")
         found = self._highs.getSolution()
         objective = self._highs.getInfo().objective_function_value / self._gain_scale
         prices = np.array(found.row_dual) * self._row_scale / self._gain_scale

@@ -3,15 +3,17 @@
 A ring of κ workers over distinct servers s_1 … s_m costs its workers' prices and b · (cheapest way from each
 server to the next, around the cycle); inside one server it costs no links. Links narrower than b are closed.
 A ring that crosses a directed link twice needs 2b there. We do not ask for that, so the value is no less than
-that of the best ring that is feasible on its own, which is what a bound needs; `is_feasible` tells of the ring
-that was found.
+that of the best ring that is feasible on its own, which is what a bound needs; `is_feasible` tells of the
+ring that was found.
 
-Servers are ranked by the least that a worker on them can cost. For each server as the first of its ring, cheapest
-closed walks over the servers ranked after it, which may visit a server twice, bound what any ring can
-do (a dynamic program over workers, as for routes of vehicles); depth-first search along these bounds finds
-rings. A second bound rules out what walks promise by visiting the cheapest servers over and over: every
+Servers are ranked by the least that a worker on them can cost. For each server as the first of its ring,
+cheapest closed walks over the servers ranked after it, which may visit a server twice, bound what any ring
+can do (a dynamic program over workers, as for routes of vehicles); depth-first search along these bounds
+finds rings. A second bound rules out what walks promise by visiting the cheapest servers over and over: every
 server is used once, and pays half its cheapest way in and half its cheapest way out.
 """
+# Kernels take arrays, not objects, and stay in one loop nest where a call would cost more than it does.
+# ruff: noqa: PLR0912, PLR0915, PLR0917
 
 import heapq
 import weakref
@@ -36,7 +38,7 @@ class Wires(NamedTuple):
     """The network as rows of neighbours."""
 
     start: Integers
-    """Where the neighbours of each node begin in the two arrays below; one entry more than there are nodes."""
+    """Where the neighbours of each node begin in the two arrays below, and where the last ones end."""
     there: Integers
     link: Integers
 
@@ -104,9 +106,9 @@ def quote_on_graph(
     demand: Floats,
     gbps: float,
     gain: Floats,
+    *,
     unit: Floats,
     link: Floats,
-    *,
     floor: float = -np.inf,
     node_limit: int = NODE_LIMIT,
 ) -> GraphQuote:
@@ -117,24 +119,27 @@ def quote_on_graph(
     """
     ways = find_ways(network, gbps, link)
     fit = count_fits(network, demand, len(gain) - 1)
-    return quote_along(network, ways, fit, gbps, gain, unit @ demand, floor=floor, node_limit=node_limit)
+    worker = np.asarray(unit @ demand, dtype=np.float64)
+    return quote_along(
+        network, ways, fit=fit, gbps=gbps, gain=gain, worker=worker, floor=floor, node_limit=node_limit
+    )
 
 
 def count_fits(network: Network, demand: Floats, most: int) -> Integers:
     """How many workers each empty server holds, at most `most`."""
     needed = demand > 0
     space = (network.capacity[:, needed] * (1 + SLACK) / demand[needed]).min(axis=1, initial=most)
-    return np.floor(space).astype(np.int64)
+    return np.asarray(np.floor(space), dtype=np.int64)
 
 
 def quote_along(
     network: Network,
     ways: Ways,
+    *,
     fit: Integers,
     gbps: float,
     gain: Floats,
     worker: Floats,
-    *,
     floor: float = -np.inf,
     node_limit: int = NODE_LIMIT,
     turn: int = 0,
@@ -270,8 +275,10 @@ def find_ring(
             held[0], spent[0], used[0] = workers, paid, workers
             last[0], last_child[0] = np.inf, -1
             while depth >= 0:
+                here, so_far = path[depth], used[depth]
+                after, after_child = last[depth], last_child[depth]
                 promise, child = _next_child(
-                    field, hope, first, path[depth], used[depth], spent[depth], last[depth], last_child[depth], is_used
+                    field, hope, first, here, so_far, spent[depth], after, after_child, is_used
                 )
                 if promise <= best + hair:
                     bound = max(bound, promise)
@@ -348,9 +355,7 @@ def _rank(unit: Floats, fit: Integers, cost: Floats, gbps: float, turn: int) -> 
 
 
 @compiled
-def _fill_up(
-    field: _Field, gain: Floats, first: int, is_used: Booleans, workers: int, paid: float
-) -> float:
+def _fill_up(field: _Field, gain: Floats, first: int, is_used: Booleans, workers: int, paid: float) -> float:
     """No more is gained by one or more workers beside those paid for, on servers from rank `first` on."""
     best = -np.inf
     size, most = workers, len(gain) - 1
@@ -370,9 +375,9 @@ def _fill_up(
 def _walk(field: _Field, gain: Floats, first: int, rest: Floats, fill: Floats, hope: Floats) -> None:
     """Cheapest closed walks over `first` and servers ranked after it, by the workers that they still place.
 
-    rest[k, t]: from t back to `first` with k workers more on other servers than t and `first`, where a server
-    may be met again later on. hope[k, t]: the most that a walk with k workers so far and now at t can gain, less
-    what it will still pay.
+    rest[k, t]: from t back to `first` with k workers more, the next of them not on t, none on `first`; a
+    server may be met again later on. hope[k, t]: the most that a walk with k workers so far and now at t can
+    gain, less what it will still pay.
     """
     count, most = len(field.each), len(gain) - 1
     for here in range(first + 1, count):

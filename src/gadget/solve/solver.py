@@ -14,7 +14,7 @@ from gadget.solve.columns import generate_columns
 from gadget.solve.common_price import find_common_prices, scale_prices
 from gadget.solve.dive import TASTES, Taste, Wishes, Workshop
 from gadget.solve.exact import solve_exactly
-from gadget.solve.filling import Held
+from gadget.solve.filling import GIVEN, Held
 from gadget.solve.footprints import Footprints, find_footprints
 from gadget.solve.ground import Sites, find_sites
 from gadget.solve.hierarchy import Hierarchy, build_hierarchy
@@ -94,7 +94,7 @@ class _Search:
         self._is_large = len(problem.jobs) * network.servers > LARGE
         self._gap = gap if gap is not None else LARGE_GAP if self._is_large else GAP
         self._may_go_on = bool(np.isfinite(on_ground.gain).any())
-        self._exact: tuple[Ring, ...] | None = None
+        self._given: dict[int, Ring] = {}
         self._prices: ClassPrices
         self._bound = self._alone()
         self._wishes: Wishes
@@ -168,19 +168,14 @@ class _Search:
         answer = solve_exactly(self._problem.worthwhile(), time_limit=left, gap=self._gap / 2)
         self._bound = min(self._bound, answer.bound)
         if self._problem.worth(answer.rings) > self._workshop.gain:
-            self._exact = answer.rings
+            self._adopt(answer.rings)
 
     def answer(self) -> SlotSolution:
         """The rings as routes, with what is left free given to jobs that lose nothing by it."""
         gain = self._workshop.gain
-        if self._exact is not None:
-            rings = self._exact
-            gain = self._problem.worth(rings)
-        else:
-            idle = build_idle_orders(self._problem, self._orders)
-            rings = read_rings(
-                self._problem, self._sites, self._footprints, self._workshop.fill_idle(idle)
-            )
+        idle = build_idle_orders(self._problem, self._orders)
+        held = self._workshop.fill_idle(idle)
+        rings = read_rings(self._problem, self._sites, self._footprints, held, self._given)
         bound = max(self._bound, gain)
         return SlotSolution(
             rings,
@@ -190,6 +185,17 @@ class _Search:
             write_prices(self._snapshot, self._hierarchy, self._classes, self._prices),
             quote(self._slot, self._prices, self._workshop, self._hierarchy, self._smallest()),
         )
+
+    def _adopt(self, rings: tuple[Ring, ...]) -> None:
+        """Go on with rings that an integer program found."""
+        problem = self._problem
+        found = {}
+        for ring in rings:
+            job, rows = problem.number_of[ring.job], self._footprints.of(ring)
+            assert rows is not None  # they were made on this network
+            found[job] = rows, problem.gain(job, ring.size)
+            self._given[job] = ring
+        self._workshop.adopt(found)
 
     def _goal(self) -> float:
         """The gain at which the gap is closed as far as asked for."""
@@ -291,7 +297,7 @@ def read_prices(snapshot: Snapshot, hierarchy: Hierarchy, classes: Classes) -> C
 
 
 def read_rings(
-    problem: SlotProblem, sites: Sites, footprints: Footprints, held: Held
+    problem: SlotProblem, sites: Sites, footprints: Footprints, held: Held, given: dict[int, Ring]
 ) -> tuple[Ring, ...]:
     """Held rings with names and routes; a ring that goes on is the one that ran."""
     rings = []
@@ -299,10 +305,10 @@ def read_rings(
     server_of[sites.place_of_server] = np.arange(problem.network.servers)
     for job in np.flatnonzero(held.count).tolist():
         row = int(held.tree[job])
-        before = problem.running[job]
         if row < 0:
-            assert before is not None  # only a ring that ran goes on
-            rings.append(before)
+            ring = given[job] if row == GIVEN else problem.running[job]
+            assert ring is not None  # only a ring that ran goes on
+            rings.append(ring)
             continue
         first, last = int(held.start[job]), int(held.start[job] + held.count[job])
         footprint = np.column_stack(

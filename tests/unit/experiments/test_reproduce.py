@@ -17,6 +17,7 @@ from gadget.experiments.points import Figure, Measured, Point, list_points, meas
 from gadget.experiments.run import POINTS_FILE, read_points, run_experiment
 from gadget.experiments.settings import Settings, quick
 from gadget.report.reproduction.page import write_report
+from gadget.report.reproduction.series import find_series
 from gadget.report.reproduction.verdicts import find_verdicts
 from gadget.workloads.paper import BudgetUnit
 
@@ -66,9 +67,9 @@ def test_every_point_is_measured_once(folder: Path) -> None:
     points = [one.point for one in read_points(folder)]
     assert sorted(points) == sorted(list_points(TINY))
     assert len(set(points)) == len(points)
-    # Two trials of: 2 node and 2 link units, elastic and rigid; 2 numbers of jobs, 4 policies, 2 readings;
-    # and one number of jobs for the ratio.
-    assert len(points) == 2 * (2 * (2 + 2) + 2 * 4 * 2 + 1)
+    # Two trials of: 2 node and 2 link units, elastic and rigid, 2 policies; 2 numbers of jobs, 5 policies,
+    # 2 readings; and one number of jobs for the ratio.
+    assert len(points) == 2 * (2 * 2 * (2 + 2) + 2 * 5 * 2 + 1)
 
 
 def test_every_figure_is_left_as_data_and_as_pictures(folder: Path) -> None:
@@ -172,9 +173,9 @@ def test_a_gap_that_comes_and_goes_between_trials_is_noise() -> None:
     assert answers(points)[ABOVE] == "within noise"
 
 
-def shares(*numbers: tuple[float, float, float]) -> list[Measured]:
+def shares(*numbers: tuple[float, float, float], policy: str = "gadget-paper") -> list[Measured]:
     return [
-        Measured(Point(Figure.NODES, x, "gadget-paper", USUAL, False, t), {"share_embedded": share})
+        Measured(Point(Figure.NODES, x, policy, USUAL, False, t), {"share_embedded": share})
         for x, three in zip((1, 2), numbers, strict=True)
         for t, share in enumerate(three)
     ]
@@ -193,6 +194,15 @@ def test_a_rise_counts_beyond_its_error(
     low: tuple[float, float, float], high: tuple[float, float, float], answer: str
 ) -> None:
     assert set(answers(shares(low, high)).values()) == {answer}
+
+
+def test_what_the_paper_does_not_have_is_shown_and_not_judged() -> None:
+    fall = shares((0.9, 0.9, 0.9), (0.5, 0.5, 0.5), policy="gadget")
+    rise = shares((0.5, 0.5, 0.5), (0.9, 0.9, 0.9))
+    assert set(answers([*fall, *rise]).values()) == {"reproduced"}
+    names = [line.name for line in find_series([*fall, *rise], Figure.NODES, USUAL)]
+    assert [name.split(",")[0] for name in names] == ["gadget", "gadget-paper"]
+    assert answers(utilities({**GOOD, "gadget": (0.0, 0.0)})) == answers(utilities(GOOD))
 
 
 def test_one_number_of_jobs_tells_nothing_of_growth() -> None:

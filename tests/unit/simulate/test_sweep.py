@@ -1,5 +1,6 @@
 """Runs side by side: the same results however many at a time, and good order when something goes wrong."""
 
+import json
 import os
 import pickle
 import signal
@@ -10,12 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gadget.engine.events import ServerFailed, ServerReturned
 from gadget.errors import BadFile, BadOption, BrokenConstraint, GadgetError
+from gadget.model.builders import build_paper_cluster
 from gadget.model.codec import format_json
 from gadget.model.decision import Decision
+from gadget.model.prices import Prices
 from gadget.model.resources import Resources
 from gadget.model.snapshot import Scenario, Snapshot
+from gadget.model.utility import Sqrt
 from gadget.policies.fifo import Fifo
+from gadget.policies.gadget import Gadget
+from gadget.simulate.loop import Planned
 from gadget.simulate.part import PartFile, finished_lines
 from gadget.simulate.result import RunResult
 from gadget.simulate.simulation import build_tasks, simulate
@@ -148,6 +155,87 @@ def test_a_run_cut_at_any_byte_goes_on_to_the_same_end(tmp_path: Path) -> None:
         kept, made = content[:cut].splitlines(keepends=True)[:lines], part.read_bytes().splitlines()
         assert b"".join(kept) == content[: sum(map(len, kept))] == part.read_bytes()[: sum(map(len, kept))]
         assert len(made) == SCENARIO.slots
+
+
+def crowded() -> Scenario:
+    """More jobs than room, and restarts that cost work: where a slot starts from shows in what it decides."""
+    rng = np.random.default_rng(2)
+    cluster = build_paper_cluster(rng, servers=6)
+    some = [
+        job(
+            f"j{number}",
+            min_workers=int(rng.integers(1, 3)),
+            max_workers=int(rng.integers(3, 6)),
+            bandwidth_gbps=int(rng.integers(1, 6)),
+            rate=int(rng.integers(1, 9)),
+            utility=Sqrt(int(rng.integers(1, 9))),
+            arrival=int(rng.integers(0, 4)),
+            resize_cost=int(rng.integers(0, 4)),
+        )
+        for number in range(12)
+    ]
+    return Scenario(cluster, tuple(some), 6)
+
+
+def test_a_run_that_starts_each_slot_from_prices_goes_on_to_the_same_end(tmp_path: Path) -> None:
+    scenario, part = crowded(), tmp_path / "p"
+    server = scenario.cluster.servers[2].name
+    planned = (Planned(3, ServerFailed(server)), Planned(5, ServerReturned(server)))
+    task = Task(scenario, Gadget(), "gadget", 0, planned, part)
+
+    def go_on() -> bytes:
+        return timeless(run_task(task, stop=lambda: False, on_progress=lambda _: None))
+
+    whole, content = go_on(), part.read_bytes()
+    lines = content.splitlines(keepends=True)
+    decided = list(finished_lines(part))
+    assert [line.startswith(b'{"prices"') for line in lines] == [True, False] * scenario.slots
+    assert decided == lines[1::2]
+    ends = [0, *np.cumsum([len(line) for line in lines]).tolist()]
+    # Behind decisions, behind prices, and within a line of each.
+    for cut in (*ends[2::2], ends[5], ends[6] + 5, ends[9] + 5):
+        part.write_bytes(content[:cut])
+        assert go_on() == whole
+        assert [strip_seconds(line) for line in finished_lines(part)] == list(map(strip_seconds, decided))
+
+
+def strip_seconds(line: bytes) -> dict[str, object]:
+    return {key: value for key, value in json.loads(line).items() if key != "seconds"}
+
+
+def test_prices_come_back_bit_for_bit_on_the_cluster_that_stood(tmp_path: Path) -> None:
+    numbers = np.array([[0.1, 0.0], [1 / 3, 1e-300]])
+    made = Prices(PAIR, numbers[:, :1], np.array([np.pi, 0.0, 2.5, 0.0]))
+    steps = [replace(decision(0, policy="f"), prices=made), decision(1, policy="f")]
+    with PartFile(tmp_path / "p", "f", 0) as part:
+        for step in steps:
+            part.append(step)
+    with PartFile(tmp_path / "p", "f", 0) as part:
+        replay = part.replay()
+        assert part.recall(PAIR) is None
+        next(replay)
+        found = part.recall(PAIR)
+        assert found is not None
+        assert found.cluster is PAIR
+        assert (found.resources.tolist(), found.links.tolist()) == (
+            made.resources.tolist(),
+            made.links.tolist(),
+        )
+        with pytest.raises(BadFile, match=r"p: holds no prices of this cluster.*--force"):
+            part.recall(PAIR.without(["a"]))
+        next(replay)
+        assert part.recall(PAIR) is None  # the second left none
+
+
+@pytest.mark.parametrize(
+    "line", ['{"prices"\n', '{"prices": {}}\n', '{"prices": {"resources": "%", "links": ""}}\n']
+)
+def test_prices_that_are_spoilt_are_told(tmp_path: Path, line: str) -> None:
+    (tmp_path / "p").write_text(line + format_json(decision(0, policy="f"), indent=None))
+    with PartFile(tmp_path / "p", "f", 0) as part:
+        next(part.replay())
+        with pytest.raises(BadFile, match="holds no prices of this cluster"):
+            part.recall(PAIR)
 
 
 def test_what_is_known_is_replayed_even_when_nothing_more_may_be_decided(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import pytest
 from gadget import build_ring4
 from gadget.solve.flow import FlowProgram, build_flow_program
 from gadget.solve.lp import Outcome, solve
-
 from tests.unit.solve.small import alone, islands, job, line, problem_of
 
 

@@ -23,11 +23,12 @@ _ARRIVALS = {
     "(intensities of hours and minutes with the same mean and variance); set GADGET_TRACES to use the trace.",
 }
 _NOTES = (
+    "The paper's claims are judged by gadget-paper; the lines of gadget, our own policy, stand beside them. "
     "Differences are taken trial by trial, with their standard errors; one counts as real beyond two of "
     "them and beyond a thousandth of the utility. The share embedded counts every active job that has a "
-    "ring, also jobs whose sigmoid has levelled off: they gain nothing any more and get their smallest ring "
-    "in room that would stand idle. Ratios to the optimum are taken on the concave majorants that decisions "
-    "are made on."
+    "ring, also jobs whose sigmoid has levelled off: they gain nothing any more and get rings in room that "
+    "would stand idle, from gadget-paper their smallest, from gadget the one they had. Ratios to the "
+    "optimum are taken on the concave majorants that decisions are made on."
 )
 _PICTURES = (
     (

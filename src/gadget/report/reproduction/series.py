@@ -60,6 +60,6 @@ def _numbers(one: Measured) -> dict[str, float]:
             return {one.point.policy: one.numbers["utility"]}
         case Figure.NODES | Figure.LINKS:
             kind = "rigid rings (N workers or none)" if one.point.rigid else "elastic rings (1 … N workers)"
-            return {kind: one.numbers["share_embedded"]}
+            return {f"{one.point.policy}, {kind}": one.numbers["share_embedded"]}
         case Figure.RATIO:
             return {text: one.numbers[key] for key, text in RATIO_READINGS.items() if key in one.numbers}

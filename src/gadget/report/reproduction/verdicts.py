@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, stdev
 
-from gadget.experiments.points import BASELINES, GADGET, Figure, Measured
+from gadget.experiments.points import BASELINES, GADGET, OURS, Figure, Measured
 from gadget.report.reproduction.series import RATIO_READINGS, Series, find_series
 from gadget.workloads.paper import BudgetUnit
 
@@ -42,8 +42,9 @@ def find_verdicts(measured: Sequence[Measured]) -> list[Verdict]:
     found: list[Verdict] = []
     for budget in (BudgetUnit.WORKER_SLOTS, BudgetUnit.ITERATIONS):
         found += _judge_utility(measured, budget)
+    theirs = [one for one in measured if one.point.policy != OURS]
     for figure, what in ((Figure.NODES, "node"), (Figure.LINKS, "link")):
-        found += [_judge_rise(line, what) for line in find_series(measured, figure, usual)]
+        found += [_judge_rise(line, what) for line in find_series(theirs, figure, usual)]
     return found + list(_judge_ratio(measured, find_series(measured, Figure.RATIO, usual)))
 
 
