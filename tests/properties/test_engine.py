@@ -24,6 +24,7 @@ from gadget.engine.state import JobStatus, State, begin
 from gadget.model.referee import find_violations
 from gadget.model.snapshot import Scenario
 from gadget.policies.fifo import Fifo
+from gadget.policies.gadget import Gadget
 from tests.strategies import scenarios
 
 
@@ -58,7 +59,9 @@ def _possible(state: State, to_come: list, draw: st.DrawFn) -> list[Event]:
     if state.decided:
         possible += [SlotServed(state.slot)] * 10
     elif state.slot < state.slots:
-        policy = draw(st.sampled_from((Fifo(), Fifo(backfill=True), Fifo(workers=1, backfill=True))))
+        policy = draw(
+            st.sampled_from((Fifo(), Fifo(backfill=True), Fifo(workers=1, backfill=True), Gadget()))
+        )
         possible += [decide_slot(state, policy, 0)] * 10
     return possible or [JobsArrived(())]
 

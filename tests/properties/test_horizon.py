@@ -18,7 +18,7 @@ from gadget.policies.policy import ask
 from gadget.policies.registry import build_policy
 from gadget.solve.horizon import clairvoyant_bound
 
-POLICIES = ("fifo", "fifo:backfill=true", "fifo:draw=1", "drf", "las", "las:queues=2/6")
+POLICIES = ("gadget", "fifo", "fifo:backfill=true", "fifo:draw=1", "drf", "las", "las:queues=2/6")
 
 whole = st.integers(1, 4)
 plain_utilities = st.one_of(

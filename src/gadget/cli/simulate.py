@@ -57,7 +57,7 @@ def simulate(
     Leaves summary.json, slots.csv, jobs.csv, decisions.jsonl and report.html in the folder. Ctrl-C leaves
     what was done so far, marked as partial; --resume goes on from there.
 
-    Example:  gadget simulate scenario.yaml --policy gadget-paper --policy fifo --seeds 0:3 -o results
+    Example:  gadget simulate scenario.yaml --policy gadget --policy fifo --seeds 0:3 -o results
     """
     if resume and force:
         raise BadOption("--resume keeps what the folder holds, --force throws it away. Give one of them.")

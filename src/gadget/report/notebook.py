@@ -1,4 +1,4 @@
-"""Whole horizons from Python and notebooks, with progress: `simulate(scenario, ["gadget-paper", "fifo"])`."""
+"""Whole horizons from Python and notebooks, with progress: `simulate(scenario, ["gadget", "fifo"])`."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext

@@ -20,7 +20,7 @@ from gadget.solve.relaxed import ROUNDING, ClassPrices
 from gadget.solve.slot import SlotProblem
 
 # Branches after which the pricing of a job gives up: its bound counts then, so a weak one costs little.
-_NODE_LIMIT = 2_000
+_NODE_LIMIT = 5_000
 # The first step aims at a bound lower by this share. A step that lowers the bound makes the next ones longer,
 # so many that do not make them shorter. Where less than the last share is promised, nothing is left to gain.
 _AIM = 0.02

@@ -13,9 +13,10 @@ from gadget.solve.closing import close_counts
 from gadget.solve.columns import generate_columns
 from gadget.solve.common_price import find_common_prices, scale_prices
 from gadget.solve.dive import TASTES, Taste, Wishes, Workshop
-from gadget.solve.exact import solve_exactly
+from gadget.solve.exact import Solver, solve_exactly
 from gadget.solve.filling import GIVEN, Held
 from gadget.solve.footprints import Footprints, find_footprints
+from gadget.solve.graph_bound import spread_cuts, tighten
 from gadget.solve.ground import Sites, find_sites
 from gadget.solve.hierarchy import Hierarchy, build_hierarchy
 from gadget.solve.market import Floats, Integers, Orders
@@ -33,6 +34,10 @@ LARGE_GAP = 1e-2
 _SEARCH_WORK = 1_500_000
 _COLUMN_WORK = 60_000
 _COLUMN_ROUNDS = 60
+_GRAPH_ROUNDS = 150
+# Rounds of ruin and recreate for each job, and at most.
+_ROUNDS_A_JOB = 200
+_MOST_ROUNDS = 20_000
 # Job–size–server triples up to which an integer program ends what is still open, without a time limit.
 _EXACT_WORK = 4_000
 
@@ -145,13 +150,30 @@ class _Search:
             self._prices,
             bound=self._bound,
             rounds=_COLUMN_ROUNDS,
-            goal=self._workshop.gain / (1 - self._gap) if self._gap < 1 else np.inf,
+            goal=self._reach(),
             clock=self._clock,
         )
         if found.bound < self._bound:
             self._bound, self._prices = found.bound, found.prices
+        if not self._hierarchy.is_exact and not self.is_done():
+            self._tighten()
         if not self.is_done():
             self._dive(TASTES[0])
+
+    def _tighten(self) -> None:
+        """On a graph rings have distances that cuts do not see: price them on the graph itself."""
+        unit, link = spread_cuts(self._hierarchy, self._classes, self._prices)
+        self._bound, _, _ = tighten(
+            self._problem,
+            self._orders,
+            self._slot.stays.gain,
+            unit,
+            link,
+            bound=self._bound,
+            goal=self._reach(),
+            rounds=_GRAPH_ROUNDS,
+            out_of_time=self._clock.is_over,
+        )
 
     def search(self) -> None:
         """Ruin and recreate: so many rounds, or as long as there is time."""
@@ -165,7 +187,9 @@ class _Search:
         if any(active.job.resize_cost for active in self._problem.jobs):
             return  # it knows no rings that stay
         left = self._clock.left()
-        answer = solve_exactly(self._problem.worthwhile(), time_limit=left, gap=self._gap / 2)
+        answer = solve_exactly(
+            self._problem.worthwhile(), time_limit=left, gap=self._gap / 2, solver=Solver.HIGHS
+        )
         self._bound = min(self._bound, answer.bound)
         if self._problem.worth(answer.rings) > self._workshop.gain:
             self._adopt(answer.rings)
@@ -201,6 +225,10 @@ class _Search:
         """The gain at which the gap is closed as far as asked for."""
         return self._bound * (1 - self._gap)
 
+    def _reach(self) -> float:
+        """The bound at which the gap is closed as far as asked for."""
+        return self._workshop.gain / (1 - self._gap) if self._gap < 1 else np.inf
+
     def _dive(self, taste: Taste) -> None:
         self._workshop.dive(self._wishes, *self._bend(taste), enough=self._goal())
 
@@ -210,7 +238,8 @@ class _Search:
 
     def _improve(self, work: int) -> None:
         places = self._sites.ground.parent.size
-        rounds = max(50, work // (places + 20))
+        few = min(_MOST_ROUNDS, _ROUNDS_A_JOB * len(self._problem.jobs)) * work // _SEARCH_WORK
+        rounds = max(50, min(few, work // (places + 20)))
         self._workshop.improve(
             *self._bend(TASTES[0]),
             rounds=10**9 if self._clock.is_limited and work == _SEARCH_WORK else rounds,

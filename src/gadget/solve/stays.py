@@ -1,13 +1,17 @@
 """Rings of the slot before that may go on: what they load on the ground, and on the classes."""
 
+from collections import Counter
+
 import numpy as np
 
+from gadget.model.ring import Ring
 from gadget.solve.classes import Classes
 from gadget.solve.footprints import Footprints
 from gadget.solve.ground import Sites
 from gadget.solve.hierarchy import Hierarchy
 from gadget.solve.lagrangian import Stays
 from gadget.solve.market import Floats, Integers
+from gadget.solve.network import Network
 from gadget.solve.slot import SlotProblem
 
 _NOTHING = np.zeros((0, 3), dtype=np.int64)
@@ -18,44 +22,52 @@ def build_stays(
 ) -> tuple[Stays, Stays]:
     """The rings that may go on, with gains above 0: as they lie on the ground, and by classes.
 
-    By classes a ring crosses each cut that parts its servers once, the least that any ring can do: a bound
-    must not ask for more. On a tree that is what it does, unless another program placed it.
+    Workers that stay where they are lose nothing, whatever the routes between them: on the ground a ring goes
+    on along the routes it has, but the bound must hold for any. So by classes it crosses each cut that parts
+    its servers once, the least that any ring can do.
     """
-    gain = np.full(len(problem.jobs), -np.inf)
-    rows: list[Integers] = []
+    ground_gain = np.full(len(problem.jobs), -np.inf)
+    class_gain = ground_gain.copy()
+    on_ground, by_class = [], []
     for job, ring in enumerate(problem.running):
-        found = footprints.of(ring) if ring is not None and problem.stay_gain[job] > 0 else None
-        if found is not None:
-            gain[job] = problem.stay_gain[job]
-        rows.append(_NOTHING if found is None else found)
-    if sites.is_one:
-        flat = np.concatenate([_NOTHING, *rows])
-        by_class = np.column_stack([classes.class_of[flat[:, 0]], flat[:, 1], np.minimum(flat[:, 2], 1)])
-        return _stack(gain, rows, flat), _stack(gain, rows, by_class)
-    crossed = [_cross(hierarchy, classes, own) for own in rows]
-    return (
-        _stack(gain, rows, np.concatenate([_NOTHING, *rows])),
-        _stack(gain, crossed, np.concatenate([_NOTHING, *crossed])),
-    )
+        rows, crossed = _NOTHING, _NOTHING
+        if ring is not None and problem.stay_gain[job] > 0:
+            found = footprints.of(ring)
+            if found is not None:
+                ground_gain[job], rows = problem.stay_gain[job], found
+            if found is not None and sites.is_one:
+                crossed = np.column_stack([classes.class_of[rows[:, 0]], rows[:, 1], np.minimum(rows[:, 2], 1)])
+            else:
+                crossed = _cross(problem.network, hierarchy, classes, ring)
+            if len(crossed):
+                class_gain[job] = problem.stay_gain[job]
+        on_ground.append(rows)
+        by_class.append(crossed)
+    return _stack(ground_gain, on_ground), _stack(class_gain, by_class)
 
 
-def _cross(hierarchy: Hierarchy, classes: Classes, rows: Integers) -> Integers:
-    """Rows by classes: workers where they are, a crossing of every cut that has servers on both sides."""
+def _cross(network: Network, hierarchy: Hierarchy, classes: Classes, ring: Ring) -> Integers:
+    """Rows by classes: workers where they are, a crossing of every cut that has servers on both sides.
+
+    No rows if a server is gone.
+    """
     parent, class_of = hierarchy.tree.parent, classes.class_of
     below: dict[int, int] = {}
     entries = []
-    # On a graph the ground places of servers are their numbers.
-    for server, count, _ in rows[rows[:, 1] > 0].tolist():
+    for name, count in Counter(ring.workers).items():
+        server = network.node_number.get(name, network.servers)
+        if server >= network.servers:
+            return _NOTHING
         node = int(hierarchy.node_of_server[server])
         entries.append((int(class_of[node]), count, 0))
         while node >= 0:
             below[node] = below.get(node, 0) + count
             node = int(parent[node])
-    size = int(rows[:, 1].sum())
-    entries += [(int(class_of[node]), 0, 1) for node, count in below.items() if count < size]
+    entries += [(int(class_of[node]), 0, 1) for node, count in below.items() if count < ring.size]
     return np.array(entries, dtype=np.int64).reshape(-1, 3)
 
 
-def _stack(gain: Floats, rows: list[Integers], flat: Integers) -> Stays:
+def _stack(gain: Floats, rows: list[Integers]) -> Stays:
+    flat = np.concatenate([_NOTHING, *rows])
     start = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
     return Stays(gain, start, flat[:, 0].copy(), flat[:, 1].copy(), flat[:, 2].copy())

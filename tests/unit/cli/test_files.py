@@ -1,12 +1,17 @@
 """show, check, schema, solve and preview on good and bad files."""
 
+import io
 import json
 from pathlib import Path
 
 import jsonschema
 import pytest
+from rich.console import Console
 
+from gadget.cli.console import show_decision
 from gadget.model.codec import read_decision, read_scenario, write
+from gadget.model.decision import Decision, Reason, Status, Waiting
+from gadget.model.ring import Allocation
 from tests.unit.cli.conftest import Gadget
 
 
@@ -36,7 +41,7 @@ def test_solve_prints_the_decision_as_json_and_nothing_else(gadget: Gadget, snap
     assert (ended.code, ended.err) == (0, "")
     printed = json.loads(ended.out)
     jsonschema.validate(printed, json.loads(gadget("schema", "decision").out))
-    assert (printed["seed"], printed["slot"], printed["policy"]) == (7, 5, "gadget-paper")
+    assert (printed["seed"], printed["slot"], printed["policy"]) == (7, 5, "gadget")
     assert printed["rings"]
 
 
@@ -45,6 +50,40 @@ def test_solve_shows_people_rings_and_reasons(gadget: Gadget, decision: Path, sn
     for ring in read_decision(decision).allocation.rings:
         assert ring.job in ended.out
     assert "objective" in ended.out
+
+
+def shown(width: int, *, bound: float | None, objective: float = 99.5) -> str:
+    """What is printed of a decision without rings."""
+    text = io.StringIO()
+    detail = "; ".join(["gpu is taken", "a ring of 2 would gain 3", "it would run with 1 more gpu on s3"])
+    waiting = (Waiting("somebody", Reason.CAPACITY, detail),)
+    made = Decision(0, "gadget", Allocation(), waiting, objective, bound, Status.CERTIFIED)
+    show_decision(Console(file=text, width=width), made)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "said"),
+    [
+        (99.5, 100.0, "gadget: objective 99.5, bound 100, gap 0.500% (certified)"),
+        (100.0, 100.0, "gadget: objective 100, bound 100 (certified)"),
+        (0.0, 0.0, "gadget: objective 0, bound 0 (certified)"),
+        (-2.0, 0.0, "gadget: objective -2, bound 0 (certified)"),
+        (99.5, None, "gadget: objective 99.5, no bound (certified)"),
+    ],
+)
+def test_the_gap_is_told_in_percent_of_the_bound(objective: float, bound: float | None, said: str) -> None:
+    assert said in shown(120, objective=objective, bound=bound)
+
+
+def test_long_reasons_wrap_beside_whole_names() -> None:
+    lines = [line.rstrip() for line in shown(50, bound=None).splitlines()]
+    first = next(
+        place for place, line in enumerate(lines) if line.startswith("somebody  capacity  gpu is taken;")
+    )
+    wrapped = lines[first + 1 : first + 3]
+    assert all(line.startswith(" " * len("somebody  capacity  ")) for line in wrapped)
+    assert "on s3" in " ".join(wrapped)
 
 
 def test_a_scenario_can_be_solved_at_a_slot_but_not_taken_for_a_snapshot(

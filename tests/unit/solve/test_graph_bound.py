@@ -160,10 +160,9 @@ def test_prices_of_cuts_prove_no_less_on_links(seed: int) -> None:
     assert at_start <= ask_cuts(problem, prices) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("seed", range(4))
-def test_it_is_above_the_optimum(seed: int, rows: int) -> None:
-    problem = starved(seed, rows=rows, columns=5 // rows, jobs=5)
+@pytest.mark.parametrize("seed", range(6))
+def test_it_is_above_the_optimum(seed: int) -> None:
+    problem = starved(seed, rows=1, columns=4, jobs=3)
     best = solve_exactly(problem, solver=Solver.HIGHS)
     assert best.is_proved
     bound = ask(problem)[0]
