@@ -5,6 +5,7 @@ leave a remainder, smallest rings that need several servers, rings that run and 
 """
 
 from dataclasses import replace
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
@@ -43,11 +44,11 @@ def _offers(draw, memory):
 def _wire(shape, names):
     """Switches and links of a shape."""
     if shape == "line":
-        return [], list(zip(names, names[1:], strict=False))
+        return [], list(pairwise(names))
     if shape == "star":
         return ["w"], [(name, "w") for name in names]
     if shape == "ring" and len(names) > 2:
-        return [], [*zip(names, names[1:], strict=False), (names[-1], names[0])]
+        return [], [*pairwise(names), (names[-1], names[0])]
     if shape == "spines":
         leaves = [f"leaf{n}" for n in range(min(3, len(names)))]
         up = [(leaf, spine) for leaf in leaves for spine in ("spine0", "spine1")]

@@ -329,12 +329,12 @@ def majorant_gains(utility: Utility, start: float, rate: float, reachable: int, 
     return find_majorant(utility.gain(start, start + rate * np.arange(reachable + 1)), upto)
 
 
-def _root_step(start: ArrayLike, end: Floats) -> Floats:
+def _root_step(start: float | Floats, end: Floats) -> Floats:
     roots = np.sqrt(end) + np.sqrt(start)
-    return np.divide(end - start, roots, out=np.zeros_like(end), where=roots > 0)
+    return np.asarray(np.divide(end - start, roots, out=np.zeros_like(end), where=roots > 0))
 
 
-def _log_step(start: ArrayLike, end: Floats) -> Floats:
+def _log_step(start: float | Floats, end: Floats) -> Floats:
     step = np.abs(end - start) / (1 + np.minimum(end, start))
     return np.asarray(np.sign(end - start) * np.log1p(step))
 

@@ -25,7 +25,9 @@ def explain_by_prices(
     for active, largest in zip(unable, most, strict=True):
         name = active.job.name
         found[name] = find_obstacle(snapshot, network, active, largest) or _lose(name)
-    quoted = {problem.jobs[job].job.name: one for job, one in zip(quotes.jobs.tolist(), _read(quotes), strict=True)}
+    quoted = {
+        problem.jobs[job].job.name: one for job, one in zip(quotes.jobs.tolist(), _read(quotes), strict=True)
+    }
     names = tuple(network.resource_number)
     for active in waiting:
         if active.job.name not in found:
@@ -88,8 +90,9 @@ def _explain(network: Network, names: tuple[str, ...], job: Job, quote: _Quote) 
         full = f", {_name_link(network, quote.link)} is too full" if quote.link >= 0 else ""
         lack = job.bandwidth_gbps - quote.reachable_gbps
         detail = (
-            f"{quote.fitting} workers fit on what is free, but no {job.min_workers} of them are joined by links "
-            f"with {job.bandwidth_gbps:g} Gbps free{full}; {offer}; it would run with {lack:.4g} Gbps more there"
+            f"{quote.fitting} workers fit on what is free, but no {job.min_workers} of them are joined by "
+            f"links with {job.bandwidth_gbps:g} Gbps free{full}; {offer}; "
+            f"it would run with {lack:.4g} Gbps more there"
         )
         return Waiting(job.name, Reason.BANDWIDTH, detail)
     return Waiting(job.name, Reason.GAIN, f"lower gain than what runs in its place; {offer}")
@@ -97,7 +100,9 @@ def _explain(network: Network, names: tuple[str, ...], job: Job, quote: _Quote) 
 
 def _tell_cost(names: tuple[str, ...], quote: _Quote) -> str:
     """What the ring would take, in gains that others have by it."""
-    paid = [f"{name} worth {cost:.4g}" for name, cost in zip(names, quote.resource_cost, strict=True) if cost > 0]
+    paid = [
+        f"{name} worth {cost:.4g}" for name, cost in zip(names, quote.resource_cost, strict=True) if cost > 0
+    ]
     if quote.link_cost > 0:
         paid.append(f"bandwidth worth {quote.link_cost:.4g}")
     return " and ".join(paid) or "nothing that others want"

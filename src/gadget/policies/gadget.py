@@ -22,7 +22,7 @@ class Gadget:
     gap: float | None = None
     """Relative gap at which the search ends; by default 0.0005, or 0.01 for large slots."""
     time_limit: float | None = None
-    """Seconds after which the search ends; by default it ends by its own effort, the same on every machine."""
+    """Seconds after which the search ends; without, its effort is counted and the same everywhere."""
     majorant: bool = True
     """Decide on the least concave majorant of a utility that is not concave; else on its literal gain."""
 

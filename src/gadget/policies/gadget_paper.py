@@ -118,4 +118,4 @@ def _find_mappings(problem: SlotProblem, written_out: bool) -> tuple[float, list
 
 def _best_repaired(problem: SlotProblem, draws: list[Draw], *, refill: bool) -> tuple[Ring, ...]:
     repaired = (repair(problem, draw.mappings, refill=refill) for draw in draws)
-    return max(repaired, key=lambda rings: problem.worth(rings))
+    return max(repaired, key=problem.worth)

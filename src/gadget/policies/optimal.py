@@ -46,7 +46,7 @@ class Optimal:
         if not proved:
             answer = solve_exactly(problem, time_limit=self.time_limit, gap=self.gap, solver=self.solver)
             proved, bound = answer.is_proved and self.gap == 0, min(bound, answer.bound)
-            rings = max(rings, answer.rings, key=lambda found: problem.worth(found))
+            rings = max(rings, answer.rings, key=problem.worth)
         return build_decision(
             "optimal", snapshot, whole, fill_idle(whole, rings), bound=bound, is_proved=proved
         )

@@ -1,9 +1,9 @@
 """Column generation: the linear program over all feasible rings, solved with the few that matter.
 
-Master: max Σ π φ over rings, Σ_ω φ_{iω} ≤ 1 per job, capacity per class of servers and resource, Gbps per class
-of links, and cuts. Its prices tell each job its best ring; rings that the master does not have yet join it. The
-Lagrangian bound of every round is valid, and at the end equals the master's value. Prices are asked for
-between the best so far and the master's, which swing less than the master's alone.
+Master: max Σ π φ over rings, Σ_ω φ_{iω} ≤ 1 per job, capacity per class of servers and resource, Gbps per
+class of links, and cuts. Its prices tell each job its best ring; rings that the master does not have yet join
+it. The Lagrangian bound of every round is valid, and at the end equals the master's value. Prices are asked
+for between the best so far and the master's, which swing less than the master's alone.
 """
 
 from dataclasses import dataclass
@@ -122,11 +122,11 @@ class _Pool:
         counts = answers.start[picked + 1] - answers.start[picked]
         entries = np.concatenate([np.arange(answers.start[j], answers.start[j + 1]) for j in fresh])
         column = np.repeat(np.arange(len(fresh)), counts)
-        job = picked[column]
+        owner = picked[column]
         node, workers, crossings = answers.node[entries], answers.workers[entries], answers.crossings[entries]
         resource = np.arange(self._resources)
         server_rows = self._jobs + node[:, None] * self._resources + resource[None, :]
-        loads = workers[:, None] * orders.demand[job]
+        loads = workers[:, None] * orders.demand[owner]
         edge_rows = self._jobs + self._nodes * self._resources + node
         crossed = sparse.csc_matrix(
             (crossings.astype(float), (node, column)), shape=(self._nodes, len(fresh))
@@ -136,7 +136,9 @@ class _Pool:
         columns = np.concatenate(
             [np.arange(len(fresh)), np.repeat(column, self._resources), column, cut_columns]
         )
-        values = np.concatenate([np.ones(len(fresh)), loads.ravel(), crossings * orders.gbps[job], cut_values])
+        values = np.concatenate(
+            [np.ones(len(fresh)), loads.ravel(), crossings * orders.gbps[owner], cut_values]
+        )
         height = self._jobs + self._nodes * (self._resources + 1) + len(self.cuts.node)
         matrix = sparse.csc_matrix((values, (rows, columns)), shape=(height, len(fresh)))
         matrix.eliminate_zeros()
@@ -173,12 +175,23 @@ class _Pool:
             taken = _count_shares(orders.gbps[job], width, shares) * crossed.data * self._values[crossed.col]
             used = np.bincount(crossed.row, weights=taken, minlength=self._nodes)
             limit = classes.members * classes.lanes * shares
-            broken = np.flatnonzero((used > limit * (1 + 1e-6) + 1e-9) & (classes.lanes > 0) & (classes.width > 0))
-            found += [(int(node), shares, float(limit[node])) for node in broken if (int(node), shares) not in known]
+            broken = np.flatnonzero(
+                (used > limit * (1 + 1e-6) + 1e-9) & (classes.lanes > 0) & (classes.width > 0)
+            )
+            found += [
+                (int(node), shares, float(limit[node])) for node in broken if (int(node), shares) not in known
+            ]
         if not found:
             return False
         # The master is built anew: cuts come seldom, and rows must stay in order of their nodes.
-        everything = sorted([*zip(self.cuts.node.tolist(), self.cuts.shares.tolist(), self.cuts.limit.tolist(), strict=True), *found])
+        everything = sorted(
+            [
+                *zip(
+                    self.cuts.node.tolist(), self.cuts.shares.tolist(), self.cuts.limit.tolist(), strict=True
+                ),
+                *found,
+            ]
+        )
         node, shares_, limit_ = zip(*everything, strict=True)
         self.cuts = Cuts(np.array(node, np.int64), np.array(shares_, np.int64), np.array(limit_, np.float64))
         slot = self.slot

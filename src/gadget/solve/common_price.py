@@ -12,7 +12,7 @@ _ENOUGH = 1e-5
 
 
 def find_common_prices(slot: RelaxedSlot) -> ClassPrices:
-    """The price of each resource at which jobs, were they alone with it and blind to the network, take it all."""
+    """The price of each resource at which jobs that look at nothing else take all there is."""
     orders = slot.orders
     gains = _as_table(orders)
     sizes = np.arange(gains.shape[1])
@@ -27,7 +27,9 @@ def find_common_prices(slot: RelaxedSlot) -> ClassPrices:
         low = 0.0
         for _ in range(_KNAPSACK_STEPS):
             middle = (low + high) / 2
-            taken = np.take_along_axis(takes, np.argmax(gains - middle * takes, axis=1)[:, None], axis=1).sum()
+            taken = np.take_along_axis(
+                takes, np.argmax(gains - middle * takes, axis=1)[:, None], axis=1
+            ).sum()
             low, high = (middle, high) if taken > total else (low, middle)
         prices[resource] = high
     return slot.common(prices)

@@ -1,4 +1,4 @@
-"""Kernels compiled to machine code, and kept: a second start does not compile again. The importer of numba."""
+"""Kernels compiled to machine code, and kept: a second start compiles nothing. The importer of numba."""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gadget.solve.filling import GIVEN, Held, build_held, copy_all, fill, keep_running, occupy_all, place, scaled
+from gadget.solve.filling import (
+    GIVEN,
+    Held,
+    build_held,
+    copy_all,
+    fill,
+    keep_running,
+    occupy_all,
+    place,
+    scaled,
+)
 from gadget.solve.ground import Sites
 from gadget.solve.lagrangian import Stays
 from gadget.solve.market import SLACK, Floats, Integers, Market, Orders, Scratch, build_scratch, find_height
@@ -77,7 +87,9 @@ class Workshop:
         width = np.full(sites.places, -1.0)
         width[sites.place_of_link] = network.link_gbps[::2] * (1 + SLACK)
         pristine = np.full(sites.places, sites.is_one)
-        return _bare_market(free, width)._replace(unit=unit, edge=edge, plenty=self._plenty(free), pristine=pristine)
+        return _bare_market(free, width)._replace(
+            unit=unit, edge=edge, plenty=self._plenty(free), pristine=pristine
+        )
 
     def _plenty(self, free: Floats) -> Floats:
         """What is free below each node in all."""

@@ -41,7 +41,7 @@ class Footprints:
         return known[1]
 
     def _read(self, ring: Ring) -> Integers | None:
-        """From names to rows. Other programs may cross a link more often one way: the greater number counts."""
+        """From names to rows. Where a link is crossed more often one way, the greater number counts."""
         network, sites = self._network, self._sites
         number = network.node_number
         if not is_closed(ring):

@@ -1,9 +1,9 @@
 """Where rings can lie: one tree, or several spanning trees of a graph, over the same servers and links.
 
-A ring on a tree crosses each of its links once in each direction, so one number a link says what is free. On a
-graph every ring lies on one of several shortest-path trees: through each spine of a leaf–spine network, each
-core of a fat-tree, from each server of a torus. Different rings take different trees as prices and room tell
-them to, so that parallel links share the load.
+A ring on a tree crosses each of its links once in each direction, so one number a link says what is free. On
+a graph every ring lies on one of several shortest-path trees: through each spine of a leaf–spine network,
+each core of a fat-tree, from each server of a torus. Different rings take different trees as prices and room
+tell them to, so that parallel links share the load.
 """
 
 import weakref
@@ -145,7 +145,7 @@ def _lay_graph(network: Network) -> Sites:
 
 
 def _choose_roots(network: Network, hierarchy: Hierarchy) -> list[int]:
-    """Switches farthest from the servers; where servers are joined to each other, these. Evenly thinned out."""
+    """Switches farthest from the servers, or the servers where they are joined; evenly thinned out."""
     if hierarchy.depth.max(initial=0) > 1:
         hops = network.hops_to_servers
         reached = hops < len(network.nodes)
@@ -159,7 +159,7 @@ def _choose_roots(network: Network, hierarchy: Hierarchy) -> list[int]:
 
 
 def _spread(network: Network, root: int) -> tuple[list[int], list[int], list[int]]:
-    """A breadth-first tree in depth-first numbers under a root that stands for nothing: nodes, parents, links.
+    """A breadth-first tree in depth-first numbers under a root that is no node: nodes, parents, links.
 
     Neighbours are looked at from another one on for every root, so that trees do not all bend the same way.
     """

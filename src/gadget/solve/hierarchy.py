@@ -116,7 +116,8 @@ def _number(
     is_exact: bool,
 ) -> Hierarchy:
     """Number the tree depth first. A kid comes with its link: −1 none, −2 those of `links`."""
-    names, parents, depths, cuts = [root], [-1], [0], [[]]
+    names, parents, depths = [root], [-1], [0]
+    cuts: list[list[int]] = [[]]
     stack = [(kid, link, 0) for kid, link in reversed(top)]
     while stack:
         name, link, parent = stack.pop()

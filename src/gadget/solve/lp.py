@@ -194,9 +194,15 @@ class Master:
         """Rows that no column uses yet."""
         scale = 1 / np.where(limits > 0, limits, 1.0)
         self._row_scale = np.concatenate([self._row_scale, scale])
-        count, none = len(limits), np.zeros(0)
+        count = len(limits)
         self._highs.addRows(
-            count, np.full(count, -highspy.kHighsInf), limits * scale, 0, np.zeros(count, np.int32), none, none
+            count,
+            np.full(count, -highspy.kHighsInf),
+            limits * scale,
+            0,
+            np.zeros(count, np.int32),
+            np.zeros(0, np.int32),
+            np.zeros(0),
         )
 
     def add_columns(self, gains: Floats, columns: sparse.csc_matrix) -> None:
@@ -217,7 +223,7 @@ class Master:
     def solve(self, time_limit: float | None = None) -> tuple[float, Floats, Floats] | None:
         """The best objective, the values of the columns, and the prices of the rows.
 
-        None when HiGHS stops without an answer, for want of time or numerically: who asks has a bound already.
+        None when HiGHS stops without an answer, for want of time or numerically: who asks has a bound.
         """
         if not self._highs.getNumCol():
             return 0.0, np.zeros(0), np.zeros(len(self._row_scale))

@@ -52,7 +52,9 @@ def quote(
     free = market.free[sites.place_of_server]
     unit = prices.unit[slot.classes.class_of[hierarchy.node_of_server]]
     # Jobs that ask for the same are short of the same.
-    asks, kind = np.unique(np.column_stack([orders.demand[jobs], smallest[jobs]]), axis=0, return_inverse=True)
+    asks, kind = np.unique(
+        np.column_stack([orders.demand[jobs], smallest[jobs]]), axis=0, return_inverse=True
+    )
     fitting, server, missing, missing_cost = _find_shortages(free, unit, asks)
     kind = kind.ravel()
     joined = np.flatnonzero(fitting[kind] >= smallest[jobs])
@@ -95,7 +97,7 @@ def _split_costs(
 
 
 def _find_shortages(free: Floats, unit: Floats, asks: Floats) -> tuple[Integers, Integers, Floats, Floats]:
-    """For each (demand, smallest size): workers that fit, the nearest server, what it lacks, and its price."""
+    """For each (demand, smallest size): workers that fit, the nearest server, what it lacks, its price."""
     count, resources = len(asks), free.shape[1]
     fitting, server = np.zeros(count, np.int64), np.zeros(count, np.int64)
     missing, cost = np.zeros((count, resources)), np.zeros(count)

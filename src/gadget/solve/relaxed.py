@@ -57,7 +57,7 @@ class RelaxedSlot:
     def __init__(self, classes: Classes, orders: Orders, stays: Stays) -> None:
         self.classes, self.orders, self.stays = classes, orders, stays
         self.server_limit = classes.capacity * classes.members[:, None]
-        self.edge_limit = np.maximum(classes.gbps, 0.0) * classes.members
+        self.edge_limit: Floats = np.maximum(classes.gbps, 0.0) * classes.members
         self._free = classes.capacity * (1 + SLACK)
         self._width = classes.width * (1 + SLACK)
         self._scratch = build_scratch(classes.tree, int(orders.most.max(initial=1)))
@@ -90,7 +90,7 @@ class RelaxedSlot:
         answers = self._answer(self.market(prices, cuts), self._all, 0.0)
         self.asked += 1
         server_load = np.zeros_like(self.server_limit)
-        edge_load = np.zeros_like(self.edge_limit)
+        edge_load = np.zeros(len(self.edge_limit))
         add_loads(self.orders, self._all, answers, server_load, edge_load)
         sold = (self.server_limit * prices.unit).sum() + (self.edge_limit * prices.edge).sum()
         bound = float(sold + cuts.limit @ prices.cut + answers.value.sum())

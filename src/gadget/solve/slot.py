@@ -108,9 +108,7 @@ class SlotProblem:
         )
 
 
-def build_slot_problem(
-    snapshot: Snapshot, *, majorant: bool = True, by_ring: bool = False
-) -> SlotProblem:
+def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True, by_ring: bool = False) -> SlotProblem:
     """The slot problem (10)–(11) of a snapshot.
 
     With `majorant`, a utility that is not concave is replaced by its least concave majorant over the
@@ -125,8 +123,8 @@ def build_slot_problem(
     true = _true_gains(snapshot, able)
     running = snapshot.running.ring_of
     jobs, gains, kept_true, sizes, stay_gains = [], [], [], [], []
-    for one, own_true in zip(able, true, strict=True):
-        active, job = one.active, one.active.job
+    for one, literal in zip(able, true, strict=True):
+        active, job, own_true = one.active, one.active.job, literal
         stands_in = majorant and not job.utility.concave
         own = _majorant_gains(snapshot, active, one.sizes) if stands_in else own_true
         before = running.get(job.name)

@@ -261,7 +261,9 @@ class _Search:
         network, sites = self._problem.network, self._sites
         widest = np.zeros(network.servers)
         ends = network.ends
-        np.maximum.at(widest, ends[0][ends[0] < network.servers], network.link_gbps[ends[0] < network.servers])
+        np.maximum.at(
+            widest, ends[0][ends[0] < network.servers], network.link_gbps[ends[0] < network.servers]
+        )
         most = float(self._orders.gbps.max(initial=0.0))
         share = np.minimum(widest, most) / most if most > 0 else np.zeros_like(widest)
         whole = (unit * network.capacity).sum(axis=1)
@@ -301,9 +303,7 @@ def spread_prices(hierarchy: Hierarchy, classes: Classes, prices: ClassPrices) -
     return unit, total / np.maximum(count, 1)
 
 
-def write_prices(
-    snapshot: Snapshot, hierarchy: Hierarchy, classes: Classes, prices: ClassPrices
-) -> Prices:
+def write_prices(snapshot: Snapshot, hierarchy: Hierarchy, classes: Classes, prices: ClassPrices) -> Prices:
     """Prices for people, and for the next slot; each direction of a link has half."""
     unit, link = spread_prices(hierarchy, classes, prices)
     return Prices(snapshot.cluster, unit, np.repeat(link / 2, 2))

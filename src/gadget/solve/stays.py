@@ -36,7 +36,9 @@ def build_stays(
             if found is not None:
                 ground_gain[job], rows = problem.stay_gain[job], found
             if found is not None and sites.is_one:
-                crossed = np.column_stack([classes.class_of[rows[:, 0]], rows[:, 1], np.minimum(rows[:, 2], 1)])
+                crossed = np.column_stack(
+                    [classes.class_of[rows[:, 0]], rows[:, 1], np.minimum(rows[:, 2], 1)]
+                )
             else:
                 crossed = _cross(problem.network, hierarchy, classes, ring)
             if len(crossed):
