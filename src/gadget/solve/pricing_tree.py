@@ -52,7 +52,11 @@ def _has_plenty(market: Market, demand: Floats, node: int, wish: int) -> bool:
 
 @compiled
 def _is_needless(tree: Tree, market: Market, most: int, node: int, scratch: Scratch) -> bool:
-    """True for a node on which nothing lies, when enough of its kind have been met for any ring."""
+    """True for a node on which nothing lies, when enough of its kind have been met for almost any ring.
+
+    Not for all: those met may be cut off from each other, and a rack may hold less than a worker a server.
+    Where a bound is to be proved, no node is called pristine.
+    """
     if not market.pristine[node]:
         return False
     look, turn = tree.look[node], scratch.stamp[-1]

@@ -18,7 +18,7 @@ from tests.unit.engine.worlds import PAIR, job
 from tests.unit.simulate.outputs import read_timeless
 
 SCENARIO = Scenario(PAIR, (job("x"), job('<&"> ,\n'.strip(), arrival=1)), 6)
-POLICIES, SEEDS = ("fifo", "las"), (0, 7)
+POLICIES, SEEDS = ("fifo", "las", "gadget"), (0, 7)
 SETTING = Setting.of(SCENARIO, POLICIES, SEEDS)
 
 
@@ -60,8 +60,8 @@ def test_a_complete_folder_holds_all_results_and_nothing_else(tmp_path: Path) ->
     ]
     jobs = list(csv.DictReader((tmp_path / "jobs.csv").read_text().splitlines()))
     assert {row["job"] for row in jobs} == {one.name for one in SCENARIO.jobs}
-    assert len(jobs) == 8
-    assert len(list(csv.DictReader((tmp_path / "slots.csv").read_text().splitlines()))) == 24
+    assert len(jobs) == 12
+    assert len(list(csv.DictReader((tmp_path / "slots.csv").read_text().splitlines()))) == 36
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["complete"] is True
     assert set(summary["policies"]) == set(POLICIES)
@@ -80,7 +80,7 @@ def test_a_partial_folder_says_so_and_resumes_to_the_same_bytes(tmp_path: Path, 
     summary = json.loads((part / "summary.json").read_text())
     assert summary["complete"] is False
     assert [run["slots"] for p in POLICIES for run in summary["policies"][p]["runs"]] == [
-        min(6, upto + number) for number in range(4)
+        min(6, upto + number) for number in range(6)
     ]
     assert summary["policies"]["fifo"]["measured_ratio"] is None
     assert "Partial result" in (part / "report.html").read_text()
@@ -121,7 +121,7 @@ def test_a_complete_folder_has_nothing_to_resume(tmp_path: Path) -> None:
     [
         (Setting.of(replace(SCENARIO, slots=5), POLICIES, SEEDS), "other scenario"),
         (Setting.of(replace(SCENARIO, jobs=SCENARIO.jobs[:1]), POLICIES, SEEDS), "other scenario"),
-        (Setting.of(SCENARIO, ("fifo",), SEEDS), "other policies: fifo, las"),
+        (Setting.of(SCENARIO, ("fifo",), SEEDS), "other policies: fifo, las, gadget"),
         (Setting.of(SCENARIO, POLICIES, (7, 0)), "other seeds: 0, 7"),
     ],
 )
