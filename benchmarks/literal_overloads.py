@@ -14,7 +14,7 @@ from gadget.model.referee import find_violations
 from gadget.model.ring import Allocation
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.policies.gadget_paper import embed, find_packing_bound
-from gadget.policies.search import worth
+
 from gadget.solve.guarantees import find_targets
 from gadget.solve.repair import repair
 from gadget.solve.slot import build_slot_problem
@@ -56,8 +56,8 @@ def measure(snapshot: Snapshot, seed: int) -> Overload:
         servers_over=float(np.mean(used > problem.network.capacity[:, 0] + 1e-9)),
         violations=len(find_violations(snapshot, rings)),
         beta=float(find_targets(chosen, value).node_factor.max()),
-        dropped=max(worth(problem, repair(problem, d.mappings, refill=False)) for d in draws) / value,
-        repaired=max(worth(problem, repair(problem, d.mappings)) for d in draws) / value,
+        dropped=max(problem.worth(repair(problem, d.mappings, refill=False)) for d in draws) / value,
+        repaired=max(problem.worth(repair(problem, d.mappings)) for d in draws) / value,
     )
 
 

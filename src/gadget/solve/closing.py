@@ -61,9 +61,9 @@ def _to_root(parent: Parents, node: int) -> list[int]:
 
 def close_counts(network: Network, sites: Sites, row: int, job: str, chosen: dict[int, int]) -> Ring:
     """The ring over the chosen servers on one of the trees of the ground; its numbers are depth-first."""
-    names, parent, node_of = network.nodes, sites.ground.parent[row], sites.node_of[row]
+    names, parent, node_of = network.nodes, sites.parents[row], sites.nodes[row]
     stops = sorted((sites.tree_node(row, server), server) for server in chosen)
-    workers = tuple(name for _, server in stops for name in [names[server]] * chosen[server])
+    workers = tuple([name for _, server in stops for name in [names[server]] * chosen[server]])
     if len(workers) == 1:
         return Ring(job, workers, ())
     routes: list[tuple[str, ...]] = []
@@ -74,8 +74,9 @@ def close_counts(network: Network, sites: Sites, row: int, job: str, chosen: dic
         # Numbers fall on the way to the root: the greater of the two climbs until both meet.
         while up[-1] != down[-1]:
             if up[-1] > down[-1]:
-                up.append(int(parent[up[-1]]))
+                up.append(parent[up[-1]])
             else:
-                down.append(int(parent[down[-1]]))
-        routes.append(tuple(names[node_of[step]] for step in (*up, *reversed(down[:-1]))))
+                down.append(parent[down[-1]])
+        down.pop()
+        routes.append(tuple([names[node_of[step]] for step in up + down[::-1]]))
     return Ring(job, workers, tuple(routes))

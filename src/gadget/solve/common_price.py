@@ -1,44 +1,74 @@
-"""Where prices start: one price a resource, found by bisection. Where links are wide, they end there too."""
+"""Where prices start: one price a resource, wherever it is. Where links are wide, they end there too."""
 
 import numpy as np
+from scipy import sparse
 
+from gadget.solve.compiled import compiled
+from gadget.solve.lp import LinearProgram, solve
 from gadget.solve.market import Floats, Orders
 from gadget.solve.relaxed import ClassPrices, RelaxedSlot, Reply
 
 _KNAPSACK_STEPS = 40
 _SCALE_STEPS = 12
-# Once a step changes the bound by less than this share, more of them are not worth it.
+# Cutting planes for several resources together.
+_MOST_PLANES = 24
+# Once the bound can fall by no more than this share, more steps are not worth it.
 _ENOUGH = 1e-5
 
 
-def find_common_prices(slot: RelaxedSlot) -> ClassPrices:
-    """The price of each resource at which jobs that look at nothing else take all there is."""
-    orders = slot.orders
-    gains = _as_table(orders)
-    sizes = np.arange(gains.shape[1])
+def find_common_prices(slot: RelaxedSlot) -> tuple[ClassPrices, Reply]:
+    """One price a resource with the least bound, up to a little, and what jobs answer.
+
+    Each resource starts at the price at which jobs that look at nothing else take all there is. One price is
+    then scaled by the slope of the bound; several are found together by cutting planes.
+    """
     totals = slot.server_limit.sum(axis=0)
-    prices = np.zeros(len(totals))
-    for resource, total in enumerate(totals):
-        takes = orders.demand[:, resource, None] * sizes
-        if (np.argmax(gains, axis=1) * orders.demand[:, resource]).sum() <= total:
-            continue  # nobody is short of it
-        with np.errstate(divide="ignore", invalid="ignore"):
-            high = float(np.nanmax(np.where((takes > 0) & (gains > 0), gains / takes, 0.0)))
-        low = 0.0
-        for _ in range(_KNAPSACK_STEPS):
-            middle = (low + high) / 2
-            taken = np.take_along_axis(
-                takes, np.argmax(gains - middle * takes, axis=1)[:, None], axis=1
-            ).sum()
-            low, high = (middle, high) if taken > total else (low, middle)
-        prices[resource] = high
-    return slot.common(prices)
+    alone = np.array([_find_price(slot.orders, r, float(total)) for r, total in enumerate(totals)])
+    if np.count_nonzero(alone) < 2:
+        return scale_prices(slot, slot.common(alone))
+    return _find_together(slot, alone, totals)
+
+
+@compiled
+def _find_price(orders: Orders, resource: int, total: float) -> float:
+    """By bisection: the least price at which jobs that see only this resource take no more than there is."""
+    high = 0.0
+    for job in range(len(orders.most)):
+        for size in range(1, orders.most[job] + 1):
+            takes = orders.demand[job, resource] * size
+            if takes > 0.0:
+                high = max(high, orders.gain[orders.gain_start[job] + size] / takes)
+    low = 0.0
+    if _take(orders, resource, 0.0) <= total:
+        return 0.0
+    for _ in range(_KNAPSACK_STEPS):
+        middle = (low + high) / 2
+        if _take(orders, resource, middle) > total:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@compiled
+def _take(orders: Orders, resource: int, price: float) -> float:
+    """What all jobs take of a resource at a price."""
+    total = 0.0
+    for job in range(len(orders.most)):
+        unit = orders.demand[job, resource] * price
+        best, chosen = 0.0, 0
+        for size in range(1, orders.most[job] + 1):
+            worth = orders.gain[orders.gain_start[job] + size] - unit * size
+            if worth > best:
+                best, chosen = worth, size
+        total += orders.demand[job, resource] * chosen
+    return total
 
 
 def scale_prices(
     slot: RelaxedSlot, prices: ClassPrices, *, start: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[ClassPrices, Reply]:
-    """The multiple of these prices with the least bound, by its slope along them, and what it answers.
+    """The multiple of these prices with the least bound, by its slope along them, and what jobs answer.
 
     `start` is where the factor is thought to lie; the bracket moves on when it does not lie there.
     """
@@ -74,12 +104,49 @@ def _slope(slot: RelaxedSlot, prices: ClassPrices, reply: Reply) -> float:
     return float(servers + (prices.edge * (slot.edge_limit - reply.edge_load)).sum())
 
 
-def _as_table(orders: Orders) -> Floats:
-    """Gains by job and size, 0 for size 0, −∞ where there is none."""
-    width = int(orders.most.max(initial=0)) + 1
-    table = np.full((len(orders.most), width), -np.inf)
-    sizes = np.arange(width)
-    inside = sizes[None, :] <= orders.most[:, None]
-    table[inside] = orders.gain
-    table[:, 0] = 0.0
-    return table
+def _find_together(slot: RelaxedSlot, alone: Floats, totals: Floats) -> tuple[ClassPrices, Reply]:
+    """Kelley's cutting planes: the bound lies above its tangents; ask where their maximum is least."""
+    count = len(alone)
+    scale = np.where(alone > 0, alone, 1.0)
+    tangents: list[Floats] = []
+    heights: list[float] = []
+    best: tuple[Floats, Reply] | None = None
+    starts = [alone * share for share in (1 / np.count_nonzero(alone), 1.0)]
+    starts += [np.where(np.arange(count) == r, alone, 0.0) for r in np.flatnonzero(alone)]
+    for turn in range(_MOST_PLANES):
+        if turn < len(starts):
+            prices = starts[turn]
+        else:
+            prices, least = _lowest(tangents, heights, scale)
+            assert best is not None  # the starts have been asked
+            if least >= best[1].bound * (1 - _ENOUGH):
+                break
+        reply = slot.ask(slot.common(prices))[0]
+        tangent = totals - reply.server_load.sum(axis=0)
+        tangents.append(tangent * scale)
+        heights.append(reply.bound - float(tangent @ prices))
+        if best is None or reply.bound < best[1].bound:
+            best = prices, reply
+    assert best is not None  # there is at least one start
+    return slot.common(best[0]), best[1]
+
+
+def _lowest(tangents: list[Floats], heights: list[float], scale: Floats) -> tuple[Floats, float]:
+    """Prices at which the greatest tangent is least, none above twice where it started; and how low it is."""
+    count, planes = len(scale), len(tangents)
+    # Variables: a factor for each price, and the height, which is scaled so that its coefficients are near 1.
+    unit = max(abs(height) for height in heights) or 1.0
+    matrix = np.column_stack([-np.array(tangents) / unit, np.ones(planes)])
+    found = solve(
+        LinearProgram(
+            np.append(np.zeros(count), -1.0),
+            sparse.csc_matrix(matrix),
+            np.array(heights) / unit,
+            np.full(planes, np.inf),
+            np.append(np.zeros(count), -np.inf),
+            np.append(np.full(count, 2.0), np.inf),
+        )
+    )
+    if found.values is None:
+        return scale, -np.inf
+    return found.values[:count] * scale, float(found.values[count]) * unit

@@ -250,7 +250,7 @@ def insert(
             floor, goes_on = worth + 1e-9 * abs(stays.gain[job]), True
     most = orders.most[job]
     # Where there are many racks, the most promising ones will do: this is no proof of anything.
-    patience = -1 if ground.parent.shape[1] <= SMALL else PATIENCE
+    patience = -1 if ground.parent.shape[1] <= SMALL else 1 if wish > 0 else PATIENCE
     if most > 0:
         begin = orders.gain_start[job]
         gain = orders.gain[begin : begin + most + 1]

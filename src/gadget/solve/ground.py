@@ -60,6 +60,16 @@ class Sites:
         found[rows, self.node_of[rows, nodes]] = nodes
         return [list(row) for row in found.tolist()]
 
+    @cached_property
+    def parents(self) -> list[list[int]]:
+        """Parents of each tree's nodes as plain numbers, for code that climbs node by node."""
+        return [list(row) for row in self.ground.parent.tolist()]
+
+    @cached_property
+    def nodes(self) -> list[list[int]]:
+        """`node_of` as plain numbers."""
+        return [list(row) for row in self.node_of.tolist()]
+
     def tree(self, row: int) -> Tree:
         """One of the trees."""
         ground = self.ground

@@ -51,20 +51,27 @@ def _has_plenty(market: Market, demand: Floats, node: int, wish: int) -> bool:
 
 
 @compiled
-def _is_needless(tree: Tree, market: Market, most: int, node: int, scratch: Scratch) -> bool:
-    """True for a node on which nothing lies, when enough of its kind have been met for almost any ring.
+def _is_needless(tree: Tree, market: Market, demand: Floats, most: int, node: int, scratch: Scratch) -> bool:
+    """True for a node on which nothing lies, when enough of its kind beside it have been met for any ring.
 
-    Not for all: those met may be cut off from each other, and a rack may hold less than a worker a server.
-    Where a bound is to be proved, no node is called pristine.
+    Enough, unless remainders on servers make a rack hold less than half of what is free there. Where a bound
+    is to be proved, no node is called pristine.
     """
     if not market.pristine[node]:
         return False
-    look, turn = tree.look[node], scratch.stamp[-1]
+    # Those beside it are met in one go, so a parent is not met again once it is left.
+    look, turn = tree.look[node], scratch.stamp[-1] * (len(tree.parent) + 1) + tree.parent[node] + 1
     if scratch.stamp[look] != turn:
         scratch.stamp[look] = turn
         scratch.met[look] = 0
     scratch.met[look] += 1
-    return bool(scratch.met[look] > 2 + 2 * most // (tree.end[node] - node))
+    if scratch.met[look] <= 2:
+        return False
+    holds = np.float64(most)
+    for r in range(len(demand)):
+        if demand[r] > 0.0:
+            holds = min(holds, market.plenty[node, r] / demand[r])
+    return bool(scratch.met[look] > 2 + 2 * most / max(1.0, np.floor(holds)))
 
 
 @compiled
@@ -80,7 +87,7 @@ def _visit(tree: Tree, market: Market, demand: Floats, most: int, wish: int, scr
     while node < len(tree.parent):
         leaf = tree.kid_start[node] == tree.kid_start[node + 1]
         scratch.reach[node] = 0
-        skip = _is_needless(tree, market, most, node, scratch) or (
+        skip = _is_needless(tree, market, demand, most, node, scratch) or (
             not leaf and not _has_room(market, demand, node)
         )
         if wish > 0 and not leaf and not skip:

@@ -111,8 +111,8 @@ class _Search:
             self._take_prices(known, self._slot.ask(known)[0])
             self._first_rings()
         if known is None or not self.is_done():
-            base = find_common_prices(self._slot) if known is None else known
-            self._take_prices(*scale_prices(self._slot, base))
+            found = find_common_prices(self._slot) if known is None else scale_prices(self._slot, known)
+            self._take_prices(*found)
             self._first_rings()
 
     def _take_prices(self, prices: ClassPrices, reply: Reply) -> None:

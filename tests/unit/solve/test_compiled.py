@@ -70,3 +70,35 @@ def test_a_kernel_rounds_as_python_does() -> None:
 
     values = tuple(0.1 * n for n in range(50))
     assert compiled(add_up)(values) == add_up(values)
+
+
+CALLER = """
+import numpy as np
+from gadget.solve.lagrangian import toll_of
+from gadget.solve.market import Market
+zero, table = np.zeros(1), np.zeros((1, 1))
+market = Market(
+    table, zero, table, zero, np.array([0, 1]), np.ones(1, np.int64), np.ones(1), np.full(1, 2.0), table, table,
+    np.zeros(1, np.bool_),
+)
+print(toll_of(market, 2.0, 0))
+"""
+
+
+def test_a_kernel_follows_changes_in_the_kernels_that_it_calls(tmp_path: Path) -> None:
+    source = copy_package(tmp_path)
+    place = {"PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert run(CALLER, **place) == "1.0"
+    called = source / "gadget" / "solve" / "pricing_tree.py"
+    before = called.read_text()
+    called.write_text(before.replace("return max(0, int(np.ceil(gbps", "return 7 + max(0, int(np.ceil(gbps"))
+    assert called.read_text() != before
+    assert run(CALLER, **place) == "8.0"
+
+
+def test_where_nothing_can_be_written_kernels_are_compiled_anew(tmp_path: Path) -> None:
+    source, home = copy_package(tmp_path), tmp_path / "home"
+    (source / "gadget" / "solve" / "__pycache__").touch()
+    home.touch()
+    place = {"PYTHONPATH": str(source), "HOME": str(home), "XDG_CACHE_HOME": str(home), "NUMBA_CACHE_DIR": ""}
+    assert run(PROGRAM, **place) == "0 1"
