@@ -120,8 +120,9 @@ def _measure_all(
                 "kept: go on with --resume, with fewer --processes."
             ) from None
         finally:
+            workers = list((pool._processes or {}).values())  # the pool forgets them when it shuts down
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in list((pool._processes or {}).values()):
+            for process in workers:
                 process.terminate()
 
 

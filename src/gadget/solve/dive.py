@@ -59,7 +59,6 @@ class Wishes:
 
     order: Integers
     size: Integers
-    value: Floats
 
 
 class Workshop:
@@ -182,7 +181,6 @@ class Workshop:
         able = np.flatnonzero(np.maximum.reduceat(np.append(idle.gain, -np.inf), idle.gain_start[:-1]) == 0.0)
         jobs = able[self.best.count[able] == 0]
         nobody = self.stays._replace(gain=np.full(len(self.orders.most), -np.inf))
-        nothing = np.zeros(len(self.orders.most))
         place(
             sites.ground,
             sites.is_one,
@@ -192,8 +190,7 @@ class Workshop:
             nobody,
             self.best,
             jobs,
-            nothing.astype(np.int64),
-            nothing,
+            np.zeros(len(self.orders.most), np.int64),
             -1e-300,
             self._scratch,
         )
@@ -216,7 +213,6 @@ class Workshop:
             self._held,
             jobs,
             wishes.size,
-            wishes.value,
             0.0,
             self._scratch,
         )

@@ -16,7 +16,7 @@ from gadget.solve.pricing_tree import find_best_ring, recover_ring
 # Trees of up to so many nodes are searched for the very best ring; in larger ones so many turns are tried.
 SMALL = 256
 PATIENCE = 3
-# A ring worth this share of the best on the empty cluster is good enough to look no further.
+# A ring that gains this share of what was wished for is good enough to look no further.
 CONTENT = 0.98
 # Rings that lie on no tree of ours: they go on from the slot before, or were found by somebody else.
 STAYS = -1
@@ -250,7 +250,7 @@ def insert(
             floor, goes_on = worth + 1e-9 * abs(stays.gain[job]), True
     most = orders.most[job]
     # Where there are many racks, the most promising ones will do: this is no proof of anything.
-    patience = -1 if ground.parent.shape[1] <= SMALL else 1 if wish > 0 else PATIENCE
+    patience = -1 if ground.parent.shape[1] <= SMALL else PATIENCE
     if most > 0:
         begin = orders.gain_start[job]
         gain = orders.gain[begin : begin + most + 1]
@@ -294,24 +294,21 @@ def place(
     held: Held,
     order: Integers,
     wishes: Integers,
-    worth: Floats,
     floor: float,
     scratch: Scratch,
 ) -> None:
     """Jobs without a ring take their best one in turn.
 
     In a large cluster each first looks only where a ring of the size it wishes for could be, and is content
-    with almost what that would be worth on the empty cluster.
+    with almost what that would gain.
     """
     large = is_one and ground.parent.shape[1] > SMALL
     for turn in range(len(order)):
         job = order[turn]
         if large and wishes[job] > 0:
-            value = insert(
-                ground, is_one, market, view, orders, stays, held, job, floor, wishes[job], scratch
-            )
+            insert(ground, is_one, market, view, orders, stays, held, job, floor, wishes[job], scratch)
             if held.count[job] > 0:
-                if value >= CONTENT * worth[job]:
+                if held.gain[job] >= CONTENT * orders.gain[orders.gain_start[job] + wishes[job]]:
                     continue
                 release(ground, is_one, market, orders, held, job)
         insert(ground, is_one, market, view, orders, stays, held, job, floor, 0, scratch)

@@ -96,7 +96,7 @@ class Scratch(NamedTuple):
     curve: Floats
     step: Floats
     choice: Integers
-    stage_kid: Integers
+    stage_place: Integers
     stack: Integers
     bucket_cost: Floats
     bucket_node: Integers
@@ -130,7 +130,7 @@ def build_scratch(tree: Tree, largest_size: int) -> Scratch:
         curve=np.zeros((nodes, width)),
         step=np.zeros(width),
         choice=np.zeros((most_stages + 1, width), np.int64),
-        stage_kid=np.zeros(most_stages + 1, np.int64),
+        stage_place=np.zeros(most_stages + 1, np.int64),
         stack=np.zeros((outputs + 1, 2), np.int64),
         bucket_cost=np.zeros(width),
         bucket_node=np.zeros(width, np.int64),

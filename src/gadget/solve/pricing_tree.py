@@ -17,7 +17,7 @@ from gadget.solve.market import Floats, Market, Scratch, Tree
 # A promise that is above the best by rounding alone is not worth a look; bounds allow for it.
 HAIR = 1e-10
 # With a wish, so many racks that could fulfil it are looked at.
-ENOUGH = 12
+ENOUGH = 6
 
 
 @compiled
@@ -32,53 +32,26 @@ def shares_of(gbps: float, width: float, shares: int) -> int:
     return max(0, int(np.ceil(gbps / width * (shares + 1) - 1e-7)) - 1)
 
 
+# Functions that are called for every node take the arrays they need, not the tuples that hold them: passing a
+# tuple of arrays costs more than what they do.
 @compiled
-def _has_room(market: Market, demand: Floats, node: int) -> bool:
-    """False when no server below the node can hold even one worker."""
-    for r in range(len(demand)):
-        if demand[r] > 0.0 and market.roomiest[node, r] < demand[r]:
-            return False
-    return True
-
-
-@compiled
-def _has_plenty(market: Market, demand: Floats, node: int, wish: int) -> bool:
-    """False when fewer than `wish` workers fit below the node."""
-    for r in range(len(demand)):
-        if demand[r] > 0.0 and market.plenty[node, r] < wish * demand[r]:
-            return False
-    return True
-
-
-@compiled
-def _is_needless(tree: Tree, market: Market, demand: Floats, most: int, node: int, scratch: Scratch) -> bool:
-    """True for a node on which nothing lies, when enough of its kind beside it have been met for any ring.
-
-    Enough, unless remainders on servers make a rack hold less than half of what is free there. Where a bound
-    is to be proved, no node is called pristine.
-    """
-    if not market.pristine[node]:
-        return False
-    # Those beside it are met in one go, so a parent is not met again once it is left.
-    look, turn = tree.look[node], scratch.stamp[-1] * (len(tree.parent) + 1) + tree.parent[node] + 1
-    if scratch.stamp[look] != turn:
-        scratch.stamp[look] = turn
-        scratch.met[look] = 0
-    scratch.met[look] += 1
-    if scratch.met[look] <= 2:
-        return False
-    holds = np.float64(most)
+def _count_fitting(amounts: Floats, demand: Floats, node: int) -> float:
+    """Workers, with fractions, that a row of amounts is enough for."""
+    fitting = np.inf
     for r in range(len(demand)):
         if demand[r] > 0.0:
-            holds = min(holds, market.plenty[node, r] / demand[r])
-    return bool(scratch.met[look] > 2 + 2 * most / max(1.0, np.floor(holds)))
+            fitting = min(fitting, amounts[node, r] / demand[r])
+    return fitting
 
 
 @compiled
 def _visit(tree: Tree, market: Market, demand: Floats, most: int, wish: int, scratch: Scratch) -> int:
-    """The nodes that matter, in their order; how many. Left out: subtrees without room, and needless ones.
+    """The nodes that matter, in their order; how many.
 
-    With a `wish`, only subtrees with room for so many workers, and no more racks than `ENOUGH`.
+    Left out: subtrees without room for a worker, and nodes on which nothing lies when enough of their kind
+    beside them have been met for any ring (enough, unless remainders on servers make a rack hold less than
+    half of what is free there). With a `wish`, also subtrees without room for so many, and racks once `ENOUGH`
+    of them have been met. Where a bound is to be proved there is no wish, and no node is called pristine.
     """
     racks = 0
     scratch.stamp[-1] += 1
@@ -87,13 +60,22 @@ def _visit(tree: Tree, market: Market, demand: Floats, most: int, wish: int, scr
     while node < len(tree.parent):
         leaf = tree.kid_start[node] == tree.kid_start[node + 1]
         scratch.reach[node] = 0
-        skip = _is_needless(tree, market, demand, most, node, scratch) or (
-            not leaf and not _has_room(market, demand, node)
-        )
+        skip = not leaf and _count_fitting(market.roomiest, demand, node) < 1.0
+        if market.pristine[node] and not skip:
+            # Those beside each other are met in one go: a parent is not met again once it is left.
+            look, turn = tree.look[node], scratch.stamp[-1] * (len(tree.parent) + 1) + tree.parent[node] + 1
+            if scratch.stamp[look] != turn:
+                scratch.stamp[look] = turn
+                scratch.met[look] = 0
+            scratch.met[look] += 1
+            if scratch.met[look] > 2:
+                holds = min(np.float64(most), _count_fitting(market.plenty, demand, node))
+                needed = np.ceil(most / max(1.0, np.floor(holds)))
+                skip = scratch.met[look] > 1 + (needed if leaf else 2 * needed)
         if wish > 0 and not leaf and not skip:
             first = tree.kids[tree.kid_start[node]]
             is_rack = tree.kid_start[first] == tree.kid_start[first + 1]
-            skip = (is_rack and racks >= ENOUGH) or not _has_plenty(market, demand, node, wish)
+            skip = (is_rack and racks >= ENOUGH) or _count_fitting(market.plenty, demand, node) < wish
             racks += is_rack and not skip
         if skip:
             if node > 0:
@@ -157,7 +139,16 @@ def _look(
             scratch.largest[node] = max(scratch.largest[node], fit)
             if not leaf:
                 scratch.least_toll[node] = 0.0  # its own workers pay none
-            _offer(market, demand, node, fit, unit, scratch)
+            # Among servers that hold as many: the cheapest, the fullest of equally cheap ones.
+            if unit <= scratch.bucket_cost[fit]:
+                space = 0.0
+                for r in range(resources):
+                    if demand[r] > 0.0:
+                        space += market.free[node, r] / demand[r]
+                if unit < scratch.bucket_cost[fit] or space <= scratch.bucket_space[fit]:
+                    scratch.bucket_cost[fit] = unit
+                    scratch.bucket_node[fit] = node
+                    scratch.bucket_space[fit] = space
         if node == 0:
             scratch.toll[0] = np.inf
             break
@@ -177,21 +168,6 @@ def _look(
             own = toll if leaf else scratch.least_toll[node]
             scratch.least_toll[above] = min(scratch.least_toll[above], own)
     return count
-
-
-@compiled
-def _offer(market: Market, demand: Floats, node: int, fit: int, unit: float, scratch: Scratch) -> None:
-    """Note a server among those that hold as many workers: the cheapest, the fullest among equals."""
-    if unit > scratch.bucket_cost[fit]:
-        return
-    space = 0.0
-    for r in range(len(demand)):
-        if demand[r] > 0.0:
-            space += market.free[node, r] / demand[r]
-    if unit < scratch.bucket_cost[fit] or space <= scratch.bucket_space[fit]:
-        scratch.bucket_cost[fit] = unit
-        scratch.bucket_node[fit] = node
-        scratch.bucket_space[fit] = space
 
 
 @compiled
@@ -267,6 +243,30 @@ def _leaf_step(unit: float, toll: float, fit: int, copies: int, most: int, step:
 
 
 @compiled
+def _find_alike(tree: Tree, node: int, place: int, most: int, scratch: Scratch) -> tuple[int, int]:
+    """The servers from this child on that are as large and cost as much: where they end, and how many.
+
+    No more than any ring can use, but all are passed over: the rest would not help.
+    """
+    first = tree.kids[place]
+    needed = (most + scratch.fit[first] - 1) // scratch.fit[first]
+    copies = 0
+    while place < tree.kid_start[node + 1]:
+        kid = tree.kids[place]
+        if scratch.reach[kid] > 0 and scratch.toll[kid] < np.inf:
+            if (
+                tree.kid_start[kid] < tree.kid_start[kid + 1]
+                or scratch.unit[kid] != scratch.unit[first]
+                or scratch.toll[kid] != scratch.toll[first]
+                or scratch.fit[kid] != scratch.fit[first]
+            ):
+                break
+            copies = min(needed, copies + tree.copies[kid])
+        place += 1
+    return place, copies
+
+
+@compiled
 def _compute_curve(tree: Tree, node: int, most: int, scratch: Scratch) -> None:
     """A_node(k) for all k, given the curves of its inner children."""
     row = scratch.curve[node]
@@ -278,13 +278,16 @@ def _compute_curve(tree: Tree, node: int, most: int, scratch: Scratch) -> None:
         top = min(most, scratch.fit[node])
         for size in range(1, top + 1):
             row[size] = size * scratch.unit[node]
-    for place in range(tree.kid_start[node], tree.kid_start[node + 1]):
+    place = tree.kid_start[node]
+    while place < tree.kid_start[node + 1]:
         kid = tree.kids[place]
+        place += 1
         if scratch.reach[kid] == 0 or scratch.toll[kid] == np.inf:
             continue
         if tree.kid_start[kid] == tree.kid_start[kid + 1]:
+            place, copies = _find_alike(tree, node, place - 1, most, scratch)
             limit = _leaf_step(
-                scratch.unit[kid], scratch.toll[kid], scratch.fit[kid], tree.copies[kid], most, scratch.step
+                scratch.unit[kid], scratch.toll[kid], scratch.fit[kid], copies, most, scratch.step
             )
             top, _ = _fold(row, scratch.step, top, limit, most)
         else:
@@ -395,6 +398,23 @@ def find_best_ring(
 
 
 @compiled
+def _spread_out(tree: Tree, place: int, workers: int, is_all: bool, count: int, scratch: Scratch) -> int:
+    """Write workers on alike servers from this child on, one filled after the other; entries there are then."""
+    fit = scratch.fit[tree.kids[place]]
+    inside = is_all and workers <= fit  # the whole ring in one server crosses nothing
+    while workers > 0:
+        kid = tree.kids[place]
+        place += 1
+        if scratch.reach[kid] > 0 and scratch.toll[kid] < np.inf:
+            part = min(workers, fit * tree.copies[kid])
+            scratch.out_node[count], scratch.out_workers[count] = kid, part
+            scratch.out_crossings[count] = 0 if inside else (part + fit - 1) // fit
+            workers -= part
+            count += 1
+    return count
+
+
+@compiled
 def recover_ring(tree: Tree, size: int, top: int, scratch: Scratch) -> int:
     """The servers and crossings of the ring that `find_best_ring` has just found; how many entries there are.
 
@@ -421,19 +441,17 @@ def recover_ring(tree: Tree, size: int, top: int, scratch: Scratch) -> int:
             for workers in range(1, reach + 1):
                 row[workers] = workers * scratch.unit[node]
         stages = 0
-        for place in range(tree.kid_start[node], tree.kid_start[node + 1]):
-            kid = tree.kids[place]
+        place = tree.kid_start[node]
+        while place < tree.kid_start[node + 1]:
+            kid, here = tree.kids[place], place
+            place += 1
             if scratch.reach[kid] == 0 or scratch.toll[kid] == np.inf:
                 continue
             leaf = tree.kid_start[kid] == tree.kid_start[kid + 1]
             if leaf:
+                place, copies = _find_alike(tree, node, here, left, scratch)
                 limit = _leaf_step(
-                    scratch.unit[kid],
-                    scratch.toll[kid],
-                    scratch.fit[kid],
-                    tree.copies[kid],
-                    left,
-                    scratch.step,
+                    scratch.unit[kid], scratch.toll[kid], scratch.fit[kid], copies, left, scratch.step
                 )
             else:
                 limit = min(left, scratch.reach[kid])
@@ -454,25 +472,23 @@ def recover_ring(tree: Tree, size: int, top: int, scratch: Scratch) -> int:
                     chosen[workers] = part_of_best
                 if not fell:
                     break
-                scratch.stage_kid[stages] = kid
+                scratch.stage_place[stages] = here
                 stages += 1
         for stage in range(stages - 1, -1, -1):
             part = scratch.choice[stage, left]
             if part == 0:
                 continue
-            kid = scratch.stage_kid[stage]
+            place = scratch.stage_place[stage]
+            kid = tree.kids[place]
             left -= part
-            leaf = tree.kid_start[kid] == tree.kid_start[kid + 1]
-            crossings = (part + scratch.fit[kid] - 1) // scratch.fit[kid] if leaf else 1
-            if part == size and crossings == 1:
-                crossings = 0  # where tolls are 0 it may all lie below one child: it does not leave that
-            if not leaf:
-                depth += 1
-                scratch.stack[depth, 0], scratch.stack[depth, 1] = kid, part
-            if leaf or crossings > 0:
-                scratch.out_node[count] = kid
-                scratch.out_workers[count] = part if leaf else 0
-                scratch.out_crossings[count] = crossings
+            if tree.kid_start[kid] == tree.kid_start[kid + 1]:
+                count = _spread_out(tree, place, part, part == size, count, scratch)
+                continue
+            depth += 1
+            scratch.stack[depth, 0], scratch.stack[depth, 1] = kid, part
+            if part < size:  # where tolls are 0 it may all lie below one child: it does not leave that
+                scratch.out_node[count], scratch.out_workers[count] = kid, 0
+                scratch.out_crossings[count] = 1
                 count += 1
         if left > 0:
             scratch.out_node[count], scratch.out_workers[count] = node, left

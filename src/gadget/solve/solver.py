@@ -286,7 +286,7 @@ def _wish(orders: Orders, reply: Reply) -> Wishes:
     gain[takes] = orders.gain[(orders.gain_start[:-1] + np.minimum(reply.size, orders.most))[takes]]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(takes & (gain > 0), reply.value / gain, 0.0)
-    return Wishes(np.argsort(-share, kind="stable"), reply.size, reply.value)
+    return Wishes(np.argsort(-share, kind="stable"), np.minimum(reply.size, orders.most))
 
 
 def spread_prices(hierarchy: Hierarchy, classes: Classes, prices: ClassPrices) -> tuple[Floats, Floats]:
