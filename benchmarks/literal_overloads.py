@@ -14,7 +14,6 @@ from gadget.model.referee import find_violations
 from gadget.model.ring import Allocation
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.policies.gadget_paper import embed, find_packing_bound
-
 from gadget.solve.guarantees import find_targets
 from gadget.solve.repair import repair
 from gadget.solve.slot import build_slot_problem

@@ -1,7 +1,7 @@
 """A training job, and a job that is under way."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,7 +51,11 @@ class Job:
     resize_cost: float = 0.0
     """Work that a restart loses (see `ActiveJob.is_restart`), up to all of its slot."""
 
+    worker_slots: float = field(init=False, repr=False, compare=False)
+    """min_r F^r / l^r: worker-slots that the budget pays for; infinite without a budget."""
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "worker_slots", _count_worker_slots(self.resources, self.budget))
         check_name("name", self.name)
         check_whole("arrival", self.arrival, 0, MOST_SLOTS)
         check_whole("workers.max", self.max_workers, 1, MOST_WORKERS)
@@ -80,20 +84,6 @@ class Job:
             )
 
     @property
-    def worker_slots(self) -> float:
-        """min_r F^r / l^r: worker-slots that the budget pays for; infinite without a budget."""
-        if self.budget is None:
-            return math.inf
-        return min(
-            (
-                self.budget[name] / amount
-                for name, amount in self.resources.items()
-                if amount and name in self.budget
-            ),
-            default=math.inf,
-        )
-
-    @property
     def work_is_proportional(self) -> bool:
         """True when its work is ζ·z exactly, whatever its rings were."""
         return self.rate is not None and not self.resize_cost
@@ -108,6 +98,13 @@ class Job:
             assert self.timing is not None  # a job has one of the two
             work = sizes * self.timing.iterations(np.maximum(sizes, 1), self.bandwidth_gbps, slot_seconds)
         return np.maximum(work - self.resize_cost, 0.0) if restart and self.resize_cost else work
+
+
+def _count_worker_slots(resources: Resources, budget: Resources | None) -> float:
+    if budget is None:
+        return math.inf
+    paid = (budget[name] / amount for name, amount in resources.items() if amount and name in budget)
+    return min(paid, default=math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +144,8 @@ class ActiveJob:
         if self.work_done is not None:
             return self.work_done
         job = self.job
+        if job.rate is not None:
+            return self.served * job.rate
         return self.served * float(job.work_in_slot(job.max_workers, slot_seconds)) / job.max_workers
 
     def is_restart(self, ring: Ring, before: Ring | None) -> bool:

@@ -75,6 +75,7 @@ class Workshop:
         nodes = first.parent.shape[1]
         self._view = _bare_market(np.zeros((nodes, network.capacity.shape[1])), np.zeros(nodes))
         self._hopeful = np.flatnonzero(orders.most > 0)
+        self._more = np.full(len(orders.most), -1, dtype=np.int64)
         self.gain = 0.0
         """Of the best rings so far."""
 
@@ -101,8 +102,14 @@ class Workshop:
         """Keep the rings that run, place the other jobs, then let all grow and move at falling prices."""
         market = self._begin(unit, edge)
         keep_running(self.sites.ground, self.sites.is_one, market, self.orders, self.stays, self._held)
-        self._place(market, wishes, wishes.order[self._held.count[wishes.order] == 0])
-        self._settle(market, wishes, enough)
+        self._place_waiting(market, wishes)
+        self._fill(scaled(market, 0.0), wishes.order)
+        self._note()
+        if self.gain < enough:
+            # Who has more than it would buy now makes room for who has less.
+            self._fill(market, wishes.order, wishes.size)
+            self._place_waiting(market, wishes)
+            self._settle(market, wishes, enough)
 
     def dive(self, wishes: "Wishes", unit: Floats, edge: Floats, *, enough: float) -> None:
         """From nothing: all jobs at the prices, then at falling ones until the gain is `enough`."""
@@ -190,7 +197,7 @@ class Workshop:
             nobody,
             self.best,
             jobs,
-            np.zeros(len(self.orders.most), np.int64),
+            self._more,
             -1e-300,
             self._scratch,
         )
@@ -201,6 +208,9 @@ class Workshop:
         self._held.size[:] = 0
         self._held.gain[:] = 0.0
         return self.market(unit, edge)
+
+    def _place_waiting(self, market: Market, wishes: "Wishes") -> None:
+        self._place(market, wishes, wishes.order[self._held.count[wishes.order] == 0])
 
     def _place(self, market: Market, wishes: "Wishes", jobs: Integers) -> None:
         place(
@@ -217,7 +227,7 @@ class Workshop:
             self._scratch,
         )
 
-    def _fill(self, market: Market, order: Integers) -> None:
+    def _fill(self, market: Market, order: Integers, wishes: Integers | None = None) -> None:
         fill(
             self.sites.ground,
             self.sites.is_one,
@@ -228,6 +238,7 @@ class Workshop:
             self._held,
             self._spare,
             order,
+            self._more if wishes is None else wishes,
             self._scratch,
         )
 

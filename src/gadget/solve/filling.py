@@ -11,7 +11,7 @@ from gadget.solve.compiled import compiled
 from gadget.solve.ground import Ground
 from gadget.solve.lagrangian import Stays, cost_of_stay, toll_of
 from gadget.solve.market import Floats, Integers, Market, Orders, Scratch, Tree
-from gadget.solve.pricing_tree import find_best_ring, recover_ring
+from gadget.solve.pricing_tree import count_fitting, find_best_ring, recover_ring
 
 # Trees of up to so many nodes are searched for the very best ring; in larger ones so many turns are tried.
 SMALL = 256
@@ -305,6 +305,8 @@ def place(
     large = is_one and ground.parent.shape[1] > SMALL
     for turn in range(len(order)):
         job = order[turn]
+        if large and (wishes[job] == 0 or count_fitting(market.plenty, orders.demand[job], 0) < 1.0):
+            continue
         if large and wishes[job] > 0:
             insert(ground, is_one, market, view, orders, stays, held, job, floor, wishes[job], scratch)
             if held.count[job] > 0:
@@ -339,9 +341,14 @@ def fill(
     held: Held,
     kept: Held,
     order: Integers,
+    wishes: Integers,
     scratch: Scratch,
 ) -> None:
-    """Each job in turn takes its best ring, if worth more than the one it has; `kept` is spare space."""
+    """Each job in turn takes its best ring, if worth more than the one it has; `kept` is spare space.
+
+    In a large cluster `wishes` tell who is to look: who has the size it wishes for is left alone, who has more
+    looks for that, who has less for more; with a wish of −1 everybody looks for more, where there is any.
+    """
     large = is_one and ground.parent.shape[1] > SMALL
     for turn in range(len(order)):
         job = order[turn]
@@ -352,8 +359,14 @@ def fill(
             if worth >= _dream(orders, stays, job):
                 continue
             floor = max(0.0, worth + 1e-9 * abs(held.gain[job]))
-            if large and worth > 0.0:
+            if large:
                 wish = held.size[job] + 1
+                if wishes[job] == held.size[job]:
+                    continue
+                if wishes[job] < 0 and count_fitting(market.plenty, orders.demand[job], 0) < 1.0:
+                    continue
+                if 0 <= wishes[job] < held.size[job]:
+                    wish = max(1, wishes[job])
             copy_ring(held, kept, job)
             release(ground, is_one, market, orders, held, job)
         insert(ground, is_one, market, view, orders, stays, held, job, floor, wish, scratch)

@@ -35,7 +35,7 @@ def shares_of(gbps: float, width: float, shares: int) -> int:
 # Functions that are called for every node take the arrays they need, not the tuples that hold them: passing a
 # tuple of arrays costs more than what they do.
 @compiled
-def _count_fitting(amounts: Floats, demand: Floats, node: int) -> float:
+def count_fitting(amounts: Floats, demand: Floats, node: int) -> float:
     """Workers, with fractions, that a row of amounts is enough for."""
     fitting = np.inf
     for r in range(len(demand)):
@@ -60,7 +60,7 @@ def _visit(tree: Tree, market: Market, demand: Floats, most: int, wish: int, scr
     while node < len(tree.parent):
         leaf = tree.kid_start[node] == tree.kid_start[node + 1]
         scratch.reach[node] = 0
-        skip = not leaf and _count_fitting(market.roomiest, demand, node) < 1.0
+        skip = not leaf and count_fitting(market.roomiest, demand, node) < 1.0
         if market.pristine[node] and not skip:
             # Those beside each other are met in one go: a parent is not met again once it is left.
             look, turn = tree.look[node], scratch.stamp[-1] * (len(tree.parent) + 1) + tree.parent[node] + 1
@@ -69,13 +69,13 @@ def _visit(tree: Tree, market: Market, demand: Floats, most: int, wish: int, scr
                 scratch.met[look] = 0
             scratch.met[look] += 1
             if scratch.met[look] > 2:
-                holds = min(np.float64(most), _count_fitting(market.plenty, demand, node))
+                holds = min(np.float64(most), count_fitting(market.plenty, demand, node))
                 needed = np.ceil(most / max(1.0, np.floor(holds)))
                 skip = scratch.met[look] > 1 + (needed if leaf else 2 * needed)
         if wish > 0 and not leaf and not skip:
             first = tree.kids[tree.kid_start[node]]
             is_rack = tree.kid_start[first] == tree.kid_start[first + 1]
-            skip = (is_rack and racks >= ENOUGH) or _count_fitting(market.plenty, demand, node) < wish
+            skip = (is_rack and racks >= ENOUGH) or count_fitting(market.plenty, demand, node) < wish
             racks += is_rack and not skip
         if skip:
             if node > 0:

@@ -46,6 +46,7 @@ def ruin_and_recreate(
     top: float = best.gain.sum()
     chosen = np.zeros(2 * MOST_TAKEN, np.int64)
     is_chosen = np.zeros(len(held.count), np.bool_)
+    nobody = np.full(len(held.count), -1, np.int64)
     is_marked = np.zeros(len(markets[0].width), np.bool_)
     for turn in range(rounds):
         if top >= goal:
@@ -65,7 +66,9 @@ def ruin_and_recreate(
             insert(ground, is_one, markets[level], view, orders, stays, held, chosen[entry], 0.0, 0, scratch)
         if level > 0:
             # What the prices held back may grow into what is left.
-            fill(ground, is_one, markets[0], view, orders, stays, held, spare, chosen[:taken], scratch)
+            fill(
+                ground, is_one, markets[0], view, orders, stays, held, spare, chosen[:taken], nobody, scratch
+            )
         after = 0.0
         for entry in range(taken):
             after += held.gain[chosen[entry]]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from gadget.model.job import ActiveJob
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
-from gadget.model.utility import Utility, find_majorant
+from gadget.model.utility import Linear, Log, Sqrt, Utility, find_majorant
 from gadget.solve.network import Network, compile_network
 from gadget.solve.reach import find_largest_rings
 from gadget.solve.room import Room
@@ -121,46 +122,54 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True, by_ring: bo
     network = compile_network(snapshot.cluster)
     able = _find_able(snapshot, network)
     true = _true_gains(snapshot, able)
-    running = snapshot.running.ring_of
-    jobs, gains, kept_true, sizes, stay_gains = [], [], [], [], []
-    for one, literal in zip(able, true, strict=True):
-        active, job, own_true = one.active, one.active.job, literal
-        stands_in = majorant and not job.utility.concave
-        own = _majorant_gains(snapshot, active, one.sizes) if stands_in else own_true
-        before = running.get(job.name)
-        stays = before is not None and one.least <= before.size <= one.most
-        stay_gains.append(own[before.size - one.least] if stays and before is not None else -np.inf)
+    gains, sizes = list(true), [one.sizes for one in able]
+    running = [snapshot.running.ring_of.get(one.active.job.name) for one in able]
+    stay_gains = np.full(len(able), -np.inf)
+    for place, (one, before) in enumerate(zip(able, running, strict=True)):
+        active, job = one.active, one.active.job
+        is_plain = type(job.utility) in _PLAIN
+        stands_in = not is_plain and majorant and not job.utility.concave
+        if stands_in:
+            gains[place] = _majorant_gains(snapshot, active, one.sizes)
+        if before is not None and one.least <= before.size <= one.most:
+            stay_gains[place] = gains[place][before.size - one.least]
         if job.resize_cost and active.served > 0:
             lossy_true = snapshot.gains(active, one.sizes, restart=True)
             lossy = _majorant_gains(snapshot, active, one.sizes, restart=True) if stands_in else lossy_true
             if before is None or by_ring:
-                own, own_true = lossy, lossy_true
+                gains[place], true[place] = lossy, lossy_true
             else:
-                own, own_true = np.maximum(own, lossy), np.maximum(own_true, lossy_true)
-        worth = slice(None) if own.min() >= 0 else own >= 0
-        jobs.append(active)
-        sizes.append(one.sizes[worth])
-        gains.append(own[worth])
-        kept_true.append(own_true[worth])
-    count = len(jobs)
+                gains[place] = np.maximum(gains[place], lossy)
+                true[place] = np.maximum(true[place], lossy_true)
+        if not is_plain:
+            worth = gains[place] >= 0
+            sizes[place], gains[place], true[place] = (
+                sizes[place][worth],
+                gains[place][worth],
+                true[place][worth],
+            )
+    jobs = tuple(one.active for one in able)
     return SlotProblem(
         network=network,
-        jobs=tuple(jobs),
+        jobs=jobs,
         slot_seconds=snapshot.slot_seconds,
-        demand=np.array([one.demand for one in able]).reshape(count, len(network.resource_number)),
+        demand=np.array([one.demand for one in able]).reshape(len(able), len(network.resource_number)),
         gbps=np.array([active.job.bandwidth_gbps for active in jobs], dtype=np.float64),
-        pair_job=np.repeat(np.arange(count), [len(own) for own in sizes]),
+        pair_job=np.repeat(np.arange(len(able)), [len(own) for own in sizes]),
         pair_size=np.concatenate([np.zeros(0, dtype=np.int64), *sizes]),
         pair_gain=np.concatenate([np.zeros(0), *gains]),
-        true_gain=np.concatenate([np.zeros(0), *kept_true]),
-        running=tuple(running.get(active.job.name) for active in jobs),
-        stay_gain=np.array(stay_gains, dtype=np.float64),
+        true_gain=np.concatenate([np.zeros(0), *true]),
+        running=tuple(running),
+        stay_gain=stay_gains,
         knows_restarts=by_ring or not any(active.job.resize_cost for active in jobs),
     )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Able:
+# Concave and never falling whatever their parameters: no majorant, and no gain below 0.
+_PLAIN = frozenset({Sqrt, Log, Linear})
+
+
+class _Able(NamedTuple):
     """A job that some ring is possible for, and the sizes."""
 
     active: ActiveJob

@@ -28,32 +28,30 @@ def build_stays(
     """
     ground_gain = np.full(len(problem.jobs), -np.inf)
     class_gain = ground_gain.copy()
-    on_ground, by_class = [], []
+    on_ground: list[Integers] = []
+    by_class: list[Integers] = []
     for job, ring in enumerate(problem.running):
         rows, crossed = _NOTHING, _NOTHING
         if ring is not None and problem.stay_gain[job] > 0:
             found = footprints.of(ring)
             if found is not None:
                 ground_gain[job], rows = problem.stay_gain[job], found
-            if found is not None and sites.is_one:
-                crossed = np.column_stack(
-                    [classes.class_of[rows[:, 0]], rows[:, 1], np.minimum(rows[:, 2], 1)]
-                )
-            else:
-                crossed = _cross(problem.network, hierarchy, classes, ring)
+            known = found is not None and sites.is_one
+            crossed = rows if known else _cross(problem.network, hierarchy, ring)
             if len(crossed):
                 class_gain[job] = problem.stay_gain[job]
         on_ground.append(rows)
         by_class.append(crossed)
-    return _stack(ground_gain, on_ground), _stack(class_gain, by_class)
+    ground, cuts = _stack(ground_gain, on_ground), _stack(class_gain, by_class)
+    return ground, cuts._replace(node=classes.class_of[cuts.node], crossings=np.minimum(cuts.crossings, 1))
 
 
-def _cross(network: Network, hierarchy: Hierarchy, classes: Classes, ring: Ring) -> Integers:
-    """Rows by classes: workers where they are, a crossing of every cut that has servers on both sides.
+def _cross(network: Network, hierarchy: Hierarchy, ring: Ring) -> Integers:
+    """Rows on the tree of cuts: workers where they are, a crossing of every cut with servers on both sides.
 
     No rows if a server is gone.
     """
-    parent, class_of = hierarchy.tree.parent, classes.class_of
+    parent = hierarchy.tree.parent
     below: dict[int, int] = {}
     entries = []
     for name, count in Counter(ring.workers).items():
@@ -61,11 +59,11 @@ def _cross(network: Network, hierarchy: Hierarchy, classes: Classes, ring: Ring)
         if server >= network.servers:
             return _NOTHING
         node = int(hierarchy.node_of_server[server])
-        entries.append((int(class_of[node]), count, 0))
+        entries.append((node, count, 0))
         while node >= 0:
             below[node] = below.get(node, 0) + count
             node = int(parent[node])
-    entries += [(int(class_of[node]), 0, 1) for node, count in below.items() if count < ring.size]
+    entries += [(node, 0, 1) for node, count in below.items() if count < ring.size]
     return np.array(entries, dtype=np.int64).reshape(-1, 3)
 
 
