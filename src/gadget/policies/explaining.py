@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from gadget.model.decision import Reason, Waiting
 from gadget.model.job import Job
 from gadget.model.ring import Allocation
@@ -29,9 +31,13 @@ def explain_by_prices(
         problem.jobs[job].job.name: one for job, one in zip(quotes.jobs.tolist(), _read(quotes), strict=True)
     }
     names = tuple(network.resource_number)
+    sizes = np.diff(problem.pair_start)
     for active in waiting:
-        if active.job.name not in found:
-            found[active.job.name] = _explain(network, names, active.job, quoted[active.job.name])
+        name = active.job.name
+        if name not in found and not sizes[problem.number_of[name]]:
+            found[name] = _lose(name)
+        elif name not in found:
+            found[name] = _explain(network, names, active.job, quoted[name])
     return tuple(found[active.job.name] for active in waiting)
 
 
@@ -77,9 +83,9 @@ def _lose(name: str) -> Waiting:
 
 
 def _explain(network: Network, names: tuple[str, ...], job: Job, quote: _Quote) -> Waiting:
-    if not quote.size:
-        return _lose(job.name)
-    offer = f"a ring of {quote.size} would gain {quote.gain:.4g} and take {_tell_cost(names, quote)}"
+    offer = "a ring would gain nothing now, so it runs where room stands idle"
+    if quote.size:
+        offer = f"a ring of {quote.size} would gain {quote.gain:.4g} and take {_tell_cost(names, quote)}"
     if quote.fitting < job.min_workers:
         short = " and ".join(name for name, lack in zip(names, quote.missing, strict=True) if lack > 0)
         fits = "no worker fits" if not quote.fitting else f"{quote.fitting} of {job.min_workers} workers fit"
@@ -110,7 +116,7 @@ def _tell_cost(names: tuple[str, ...], quote: _Quote) -> str:
 
 def _find_cheapest_change(network: Network, names: tuple[str, ...], quote: _Quote) -> str:
     """More room on the server that comes nearest, or a greater gain: what is worth less at the prices."""
-    if 0 < quote.lacking < quote.missing_cost:
+    if quote.size and 0 < quote.lacking < quote.missing_cost:
         return f"a gain higher by {quote.lacking:.4g} for its ring of {quote.size}"
     needs = [f"{lack:.4g} more {name}" for name, lack in zip(names, quote.missing, strict=True) if lack > 0]
     return f"{' and '.join(needs)} on {network.nodes[quote.server]} (worth {quote.missing_cost:.4g})"

@@ -1,9 +1,11 @@
 """The default policy: rings certified near-optimal, by prices (problem.md §4)."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from gadget.errors import BadOption
 from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.search import build_decision
@@ -25,6 +27,11 @@ class Gadget:
     """Seconds after which the search ends; without, its effort is counted and the same everywhere."""
     majorant: bool = True
     """Decide on the least concave majorant of a utility that is not concave; else on its literal gain."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("gap", self.gap), ("time_limit", self.time_limit)):
+            if value is not None and not 0 <= value < math.inf:
+                raise BadOption(f"gadget: {name} is {value}. Give a finite number, 0 or more.")
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Solve the slot."""

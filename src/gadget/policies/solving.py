@@ -1,4 +1,4 @@
-"""One slot from Python: `solve(snapshot, "gadget-paper")`."""
+"""One slot from Python: `solve(snapshot)`."""
 
 from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot

@@ -27,7 +27,7 @@ _CUT_ROUNDS = 4
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """The best bound, the prices that prove it, and how much of each job the master takes."""
+    """The best bound, its prices with those of cuts made part of the links', and how much each job gets."""
 
     bound: float
     prices: ClassPrices
@@ -55,7 +55,7 @@ def generate_columns(
         solved = pool.solve(clock.left())
         if solved is not None and solved.value >= best_bound * (1 - 1e-7):
             if cut_rounds == _CUT_ROUNDS or not pool.add_cuts():
-                return Relaxation(best_bound, best, solved.mass, True)
+                return Relaxation(best_bound, _fold_in(slot, best, pool.cuts), solved.mass, True)
             cut_rounds += 1
             solved = pool.solve(clock.left())
         if solved is None:
@@ -64,7 +64,7 @@ def generate_columns(
         best = _pad(best, len(solved.prices.cut))
         # Where even the mixed prices bring nothing new, only the master's own can.
         asked = _between(best, solved.prices, _STEP) if fresh else solved.prices
-    return Relaxation(best_bound, best, mass, False)
+    return Relaxation(best_bound, _fold_in(slot, best, pool.cuts), mass, False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,6 +240,15 @@ def _between(one: ClassPrices, other: ClassPrices, step: float) -> ClassPrices:
         one.edge + step * (other.edge - one.edge),
         one.cut + step * (other.cut - one.cut),
     )
+
+
+def _fold_in(slot: RelaxedSlot, prices: ClassPrices, cuts: Cuts) -> ClassPrices:
+    """Prices without cuts: a ring as wide as a link takes all its shares, a Gbps its part of them."""
+    edge = prices.edge.copy()
+    known = len(prices.cut)  # cuts may have come after these prices
+    if known == len(cuts.node) and known:
+        np.add.at(edge, cuts.node, prices.cut * cuts.shares / slot.classes.width[cuts.node])
+    return ClassPrices(prices.unit, edge, np.zeros(0))
 
 
 def _pad(prices: ClassPrices, cuts: int) -> ClassPrices:

@@ -346,8 +346,8 @@ def fill(
 ) -> None:
     """Each job in turn takes its best ring, if worth more than the one it has; `kept` is spare space.
 
-    In a large cluster `wishes` tell who is to look: who has the size it wishes for is left alone, who has more
-    looks for that, who has less for more; with a wish of −1 everybody looks for more, where there is any.
+    In a large cluster `wishes` tell who is to look: who has the size it wishes for is left alone, who has
+    more looks for that, who has less for more; with a wish of −1 all look for more, where there is any.
     """
     large = is_one and ground.parent.shape[1] > SMALL
     for turn in range(len(order)):

@@ -50,8 +50,8 @@ def _visit(tree: Tree, market: Market, demand: Floats, most: int, wish: int, scr
 
     Left out: subtrees without room for a worker, and nodes on which nothing lies when enough of their kind
     beside them have been met for any ring (enough, unless remainders on servers make a rack hold less than
-    half of what is free there). With a `wish`, also subtrees without room for so many, and racks once `ENOUGH`
-    of them have been met. Where a bound is to be proved there is no wish, and no node is called pristine.
+    half of what is free there). With a `wish`, also subtrees without room for so many, and racks once
+    `ENOUGH` of them have been met. Where a bound is to be proved there is no wish, and no node is pristine.
     """
     racks = 0
     scratch.stamp[-1] += 1
@@ -399,7 +399,7 @@ def find_best_ring(
 
 @compiled
 def _spread_out(tree: Tree, place: int, workers: int, is_all: bool, count: int, scratch: Scratch) -> int:
-    """Write workers on alike servers from this child on, one filled after the other; entries there are then."""
+    """Write workers on alike servers from this child on, one filled after the other; entries so far."""
     fit = scratch.fit[tree.kids[place]]
     inside = is_all and workers <= fit  # the whole ring in one server crosses nothing
     while workers > 0:

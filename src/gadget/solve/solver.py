@@ -21,6 +21,7 @@ from gadget.solve.ground import Sites, find_sites
 from gadget.solve.hierarchy import Hierarchy, build_hierarchy
 from gadget.solve.market import Floats, Integers, Orders
 from gadget.solve.orders import build_idle_orders, build_orders
+from gadget.solve.price_tags import read_prices, spread_prices, write_prices
 from gadget.solve.quotes import Quotes, quote
 from gadget.solve.relaxed import ClassPrices, RelaxedSlot, Reply
 from gadget.solve.slot import SlotProblem
@@ -287,42 +288,6 @@ def _wish(orders: Orders, reply: Reply) -> Wishes:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(takes & (gain > 0), reply.value / gain, 0.0)
     return Wishes(np.argsort(-share, kind="stable"), np.minimum(reply.size, orders.most))
-
-
-def spread_prices(hierarchy: Hierarchy, classes: Classes, prices: ClassPrices) -> tuple[Floats, Floats]:
-    """Prices of classes on every server, (servers × resources), and on every undirected link.
-
-    A link that lies in several cuts has the mean of their prices.
-    """
-    unit = prices.unit[classes.class_of[hierarchy.node_of_server]]
-    owner = np.repeat(np.arange(len(hierarchy.gbps)), np.diff(hierarchy.cut_start))
-    links = int(hierarchy.links)
-    total, count = np.zeros(links), np.zeros(links)
-    np.add.at(total, hierarchy.cut_links // 2, prices.edge[classes.class_of[owner]])
-    np.add.at(count, hierarchy.cut_links // 2, 1)
-    return unit, total / np.maximum(count, 1)
-
-
-def write_prices(snapshot: Snapshot, hierarchy: Hierarchy, classes: Classes, prices: ClassPrices) -> Prices:
-    """Prices for people, and for the next slot; each direction of a link has half."""
-    unit, link = spread_prices(hierarchy, classes, prices)
-    return Prices(snapshot.cluster, unit, np.repeat(link / 2, 2))
-
-
-def read_prices(snapshot: Snapshot, hierarchy: Hierarchy, classes: Classes) -> ClassPrices | None:
-    """The prices of the slot before as means over classes; None if there are none for this cluster."""
-    prices = snapshot.prices
-    if prices is None or prices.cluster is not snapshot.cluster or not prices.resources.any():
-        return None
-    class_of, count = classes.class_of, len(classes.width)
-    unit = np.zeros((count, prices.resources.shape[1]))
-    np.add.at(unit, class_of[hierarchy.node_of_server], prices.resources)
-    owner = np.repeat(np.arange(len(hierarchy.gbps)), np.diff(hierarchy.cut_start))
-    both = prices.links[::2] + prices.links[1::2]
-    edge, links = np.zeros(count), np.zeros(count)
-    np.add.at(edge, class_of[owner], both[hierarchy.cut_links // 2])
-    np.add.at(links, class_of[owner], 1)
-    return ClassPrices(unit / classes.members[:, None], edge / np.maximum(links, 1), np.zeros(0))
 
 
 def read_rings(

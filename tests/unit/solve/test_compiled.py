@@ -78,8 +78,8 @@ from gadget.solve.lagrangian import toll_of
 from gadget.solve.market import Market
 zero, table = np.zeros(1), np.zeros((1, 1))
 market = Market(
-    table, zero, table, zero, np.array([0, 1]), np.ones(1, np.int64), np.ones(1), np.full(1, 2.0), table, table,
-    np.zeros(1, np.bool_),
+    table, zero, table, zero, np.array([0, 1]), np.ones(1, np.int64), np.ones(1), np.full(1, 2.0),
+    table, table, np.zeros(1, np.bool_),
 )
 print(toll_of(market, 2.0, 0))
 """

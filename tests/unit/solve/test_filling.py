@@ -60,10 +60,8 @@ class Site:
     def where(self):
         return self.sites.ground, self.sites.is_one
 
-    def place(self, order, wishes=None, worth=None) -> None:
-        none = np.zeros(JOBS)
-        wishes = none.astype(np.int64) if wishes is None else wishes
-        worth = none if worth is None else worth
+    def place(self, order, wishes=None) -> None:
+        wishes = np.full(JOBS, -1) if wishes is None else wishes
         place(
             *self.where,
             self.market,
@@ -73,7 +71,6 @@ class Site:
             self.held,
             order,
             wishes,
-            worth,
             0.0,
             self.scratch,
         )
@@ -88,6 +85,7 @@ class Site:
             self.held,
             self.kept,
             order,
+            np.full(JOBS, -1),
             self.scratch,
         )
 
@@ -278,7 +276,7 @@ def test_after_any_moves_the_books_agree_with_the_rings(name: str, seed: int) ->
         if move == 0:
             site.place(idle)
         elif move == 1:
-            site.place(idle, rng.integers(0, 4, JOBS), rng.uniform(0, 4, JOBS))
+            site.place(idle, np.minimum(rng.integers(0, 4, JOBS), site.orders.most))
         elif move == 2:
             level = rng.choice([0.0, 0.5, 1.0])
             before = worth_of(site, level)

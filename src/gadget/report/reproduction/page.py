@@ -27,7 +27,7 @@ _NOTES = (
     "Differences are taken trial by trial, with their standard errors; one counts as real beyond two of "
     "them and beyond a thousandth of the utility. The share embedded counts every active job that has a "
     "ring, also jobs whose sigmoid has levelled off: they gain nothing any more and get rings in room that "
-    "would stand idle, from gadget-paper their smallest, from gadget the one they had. Ratios to the "
+    "would stand idle, the smallest that does no harm. Ratios to the "
     "optimum are taken on the concave majorants that decisions are made on."
 )
 _PICTURES = (
