@@ -1,6 +1,6 @@
 """Why jobs wait, by prices: what is short, what a ring would cost, and the least that would let it run."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,8 +41,7 @@ def explain_by_prices(
     return tuple(found[active.job.name] for active in waiting)
 
 
-@dataclass(frozen=True, slots=True)
-class _Quote:
+class _Quote(NamedTuple):
     """What `Quotes` says of one job."""
 
     size: int

@@ -20,7 +20,8 @@ class Footprints:
     """
 
     def __init__(self, network: Network, sites: Sites) -> None:
-        self._network, self._sites = network, sites
+        # A store must not keep its network alive: it dies with it.
+        self._network, self._sites = weakref.ref(network), sites
         self._known: dict[int, tuple[Ring, Integers | None]] = {}
         self._lately: dict[int, tuple[Ring, Integers | None]] = {}
 
@@ -42,7 +43,8 @@ class Footprints:
 
     def _read(self, ring: Ring) -> Integers | None:
         """From names to rows. Where a link is crossed more often one way, the greater number counts."""
-        network, sites = self._network, self._sites
+        network, sites = self._network(), self._sites
+        assert network is not None  # who asks holds it
         number = network.node_number
         if not is_closed(ring):
             return None

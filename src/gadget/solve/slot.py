@@ -12,8 +12,8 @@ from gadget.model.job import ActiveJob
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
 from gadget.model.utility import Linear, Log, Sqrt, Utility, find_majorant
+from gadget.solve.facts import find_facts
 from gadget.solve.network import Network, compile_network
-from gadget.solve.reach import find_largest_rings
 from gadget.solve.room import Room
 
 Floats = NDArray[np.float64]
@@ -182,15 +182,14 @@ class _Able(NamedTuple):
 def _find_able(snapshot: Snapshot, network: Network) -> list[_Able]:
     """Jobs that have arrived, with budget left, and a ring of some size on the empty cluster."""
     arrived = [active for active in snapshot.jobs if active.job.arrival <= snapshot.slot]
-    demands = [network.demand(active.job) for active in arrived]
-    largest = find_largest_rings(network, [active.job for active in arrived], demands)
+    facts = find_facts(network).of([active.job for active in arrived])
     # One row of sizes that all jobs cut theirs from.
-    row = np.arange(max(largest, default=0) + 1)
+    row = np.arange(max((fact.most for fact in facts), default=0) + 1)
     able = []
-    for active, demand, cluster_most in zip(arrived, demands, largest, strict=True):
-        least, most = active.job.min_workers, min(active.largest_ring, cluster_most)
-        if demand is not None and most >= least:
-            able.append(_Able(active, demand, least, most, row[least : most + 1]))
+    for active, fact in zip(arrived, facts, strict=True):
+        least, most = fact.job.min_workers, min(active.largest_ring, fact.most)
+        if fact.demand is not None and most >= least:
+            able.append(_Able(active, fact.demand, least, most, row[least : most + 1]))
     return able
 
 

@@ -1,9 +1,11 @@
 """The solver as a whole: certified, anytime, repeatable, and gentle with rings that run."""
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +31,7 @@ from gadget.model.codec import format_json
 from gadget.model.referee import find_violations
 from gadget.policies.gadget import Gadget
 from gadget.policies.policy import ask
+from gadget.solve.network import compile_network
 
 KINDS = {
     "paper": lambda seed: paper_sized(seed, 40, 20),
@@ -100,10 +103,12 @@ def test_same_input_and_seed_same_decision(kind):
 
 PROGRAM = """
 import sys
+import weakref
 from benchmarks.parts.instances import starved
 from gadget.model.codec import format_json
 from gadget.policies.gadget import Gadget
 from gadget.policies.policy import ask
+from gadget.solve.network import compile_network
 print(format_json(ask(Gadget(gap=0), starved(5, 12, 30, 0.02), 1)))
 """
 
@@ -223,3 +228,13 @@ def test_more_gain_never_lowers_the_bound_of_a_slot():
     )
     once, twice = decide(snapshot, gap=0), decide(replace(snapshot, jobs=richer), gap=0)
     assert np.isclose(twice.upper_bound, 2 * once.upper_bound, rtol=2e-3)
+
+
+def test_nothing_is_kept_of_clusters_that_are_gone():
+    snapshot = paper_sized(1, 10, 6)
+    decision = decide(snapshot)
+    decide(replace(snapshot, running=decision.allocation))
+    network = weakref.ref(compile_network(snapshot.cluster))
+    del snapshot, decision
+    gc.collect()
+    assert network() is None
