@@ -105,10 +105,8 @@ def _explain(network: Network, names: tuple[str, ...], job: Job, quote: _Quote) 
 
 def _tell_cost(names: tuple[str, ...], quote: _Quote) -> str:
     """What the ring would take, in gains that others have by it."""
-    paid = [
-        f"{name} worth {cost:.4g}" for name, cost in zip(names, quote.resource_cost, strict=True) if cost > 0
-    ]
-    if quote.link_cost > 0:
+    paid = [f"{name} worth {cost:.4g}" for name, cost in zip(names, quote.resource_cost, strict=True) if cost]
+    if quote.link_cost:
         paid.append(f"bandwidth worth {quote.link_cost:.4g}")
     return " and ".join(paid) or "nothing that others want"
 

@@ -10,14 +10,13 @@ from gadget.solve.relaxed import ClassPrices, RelaxedSlot, Reply
 
 _KNAPSACK_STEPS = 40
 _SCALE_STEPS = 12
+_FIRST_STEP = 0.05
 # Cutting planes for several resources together.
 _MOST_PLANES = 24
-# Once the bound can fall by no more than this share, more steps are not worth it.
-_ENOUGH = 1e-5
 
 
-def find_common_prices(slot: RelaxedSlot) -> tuple[ClassPrices, Reply]:
-    """One price a resource with the least bound, up to a little, and what jobs answer.
+def find_common_prices(slot: RelaxedSlot, enough: float) -> tuple[ClassPrices, Reply]:
+    """One price a resource with the least bound, up to a share of `enough`, and what jobs answer.
 
     Each resource starts at the price at which jobs that look at nothing else take all there is. One price is
     then scaled by the slope of the bound; several are found together by cutting planes.
@@ -25,8 +24,8 @@ def find_common_prices(slot: RelaxedSlot) -> tuple[ClassPrices, Reply]:
     totals = slot.server_limit.sum(axis=0)
     alone = np.array([_find_price(slot.orders, r, float(total)) for r, total in enumerate(totals)])
     if np.count_nonzero(alone) < 2:
-        return scale_prices(slot, slot.common(alone))
-    return _find_together(slot, alone, totals)
+        return scale_prices(slot, slot.common(alone), enough)
+    return _find_together(slot, alone, totals, enough)
 
 
 @compiled
@@ -65,36 +64,33 @@ def _take(orders: Orders, resource: int, price: float) -> float:
     return total
 
 
-def scale_prices(
-    slot: RelaxedSlot, prices: ClassPrices, *, start: tuple[float, float] = (0.0, 1.0)
-) -> tuple[ClassPrices, Reply]:
+def scale_prices(slot: RelaxedSlot, prices: ClassPrices, enough: float) -> tuple[ClassPrices, Reply]:
     """The multiple of these prices with the least bound, by its slope along them, and what jobs answer.
 
-    `start` is where the factor is thought to lie; the bracket moves on when it does not lie there.
+    From 1 on in steps that double until the slope changes its sign, then by bisection. The bound is convex,
+    so it falls by no more than slope · distance to the other end: a share of `enough` of that will do.
     """
-    low, high = start
-    best_factor, best = high, slot.ask(prices.scaled(high))[0]
-    slope = _slope(slot, prices, best)
-    steps = _SCALE_STEPS
-    while steps and slope < 0:  # more is sold than there is: dearer
-        low, high = high, high + max(high - low, 0.05 * high)
-        reply = slot.ask(prices.scaled(high))[0]
+    low, high, low_slope, high_slope = 0.0, np.inf, -np.inf, np.inf
+    best_factor, best = 1.0, slot.ask(prices)[0]
+    factor, step, slope = 1.0, _FIRST_STEP, _slope(slot, prices, best)
+    for _ in range(_SCALE_STEPS):
+        if slope < 0:  # more is sold than there is: dearer
+            low, low_slope = factor, slope
+        else:
+            high, high_slope = factor, slope
+        # By how much it can fall from either end: each tangent lies below the bound.
+        fall = min(high_slope * (high - low), -low_slope * (high - low)) if high < np.inf else np.inf
+        if fall <= enough * abs(best.bound):
+            break
+        if low > 0.0 and high < np.inf:
+            factor = (low + high) / 2
+        else:
+            factor = high - step if high < np.inf else low + step
+            factor, step = max(factor, high / 2 if high < np.inf else 0.0), 2 * step
+        reply = slot.ask(prices.scaled(factor))[0]
         slope = _slope(slot, prices, reply)
         if reply.bound < best.bound:
-            best_factor, best = high, reply
-        steps -= 1
-    # The bound is convex: below `high` it falls by no more than slope · (high − low).
-    while steps and slope * (high - low) > _ENOUGH * abs(best.bound):
-        middle = (low + high) / 2
-        reply = slot.ask(prices.scaled(middle))[0]
-        if reply.bound < best.bound:
-            best_factor, best = middle, reply
-        fall = _slope(slot, prices, reply)
-        if fall < 0:
-            low = middle
-        else:
-            high, slope = middle, fall
-        steps -= 1
+            best_factor, best = factor, reply
     return prices.scaled(best_factor), best
 
 
@@ -104,7 +100,9 @@ def _slope(slot: RelaxedSlot, prices: ClassPrices, reply: Reply) -> float:
     return float(servers + (prices.edge * (slot.edge_limit - reply.edge_load)).sum())
 
 
-def _find_together(slot: RelaxedSlot, alone: Floats, totals: Floats) -> tuple[ClassPrices, Reply]:
+def _find_together(
+    slot: RelaxedSlot, alone: Floats, totals: Floats, enough: float
+) -> tuple[ClassPrices, Reply]:
     """Kelley's cutting planes: the bound lies above its tangents; ask where their maximum is least."""
     count = len(alone)
     scale = np.where(alone > 0, alone, 1.0)
@@ -119,7 +117,7 @@ def _find_together(slot: RelaxedSlot, alone: Floats, totals: Floats) -> tuple[Cl
         else:
             prices, least = _lowest(tangents, heights, scale)
             assert best is not None  # the starts have been asked
-            if least >= best[1].bound * (1 - _ENOUGH):
+            if least >= best[1].bound * (1 - enough):
                 break
         reply = slot.ask(slot.common(prices))[0]
         tangent = totals - reply.server_load.sum(axis=0)

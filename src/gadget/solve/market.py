@@ -91,6 +91,8 @@ class Scratch(NamedTuple):
     cheapest: Floats
     largest: Integers
     least_toll: Floats
+    extra: Floats
+    """Twice this any ring that turns at a node pays at least, beside its servers' own tolls."""
     promise: Floats
     has_curve: Booleans
     curve: Floats
@@ -125,6 +127,7 @@ def build_scratch(tree: Tree, largest_size: int) -> Scratch:
         cheapest=np.zeros(nodes),
         largest=np.zeros(nodes, np.int64),
         least_toll=np.zeros(nodes),
+        extra=np.zeros(nodes),
         promise=np.zeros(nodes),
         has_curve=np.zeros(nodes, np.bool_),
         curve=np.zeros((nodes, width)),

@@ -88,6 +88,7 @@ def _visit(tree: Tree, market: Market, demand: Floats, most: int, wish: int, scr
         scratch.cheapest[node] = np.inf
         scratch.largest[node] = 0
         scratch.least_toll[node] = np.inf
+        scratch.extra[node] = np.inf
         scratch.has_curve[node] = False
         scratch.visited[count] = node
         count += 1
@@ -139,6 +140,7 @@ def _look(
             scratch.largest[node] = max(scratch.largest[node], fit)
             if not leaf:
                 scratch.least_toll[node] = 0.0  # its own workers pay none
+                scratch.extra[node] = 0.0
             # Among servers that hold as many: the cheapest, the fullest of equally cheap ones.
             if unit <= scratch.bucket_cost[fit]:
                 space = 0.0
@@ -167,6 +169,7 @@ def _look(
             scratch.largest[above] = max(scratch.largest[above], scratch.largest[node])
             own = toll if leaf else scratch.least_toll[node]
             scratch.least_toll[above] = min(scratch.least_toll[above], own)
+            scratch.extra[above] = min(scratch.extra[above], 0.0 if leaf else toll)
     return count
 
 
@@ -184,21 +187,6 @@ def _find_best_server(gain: Floats, most: int, scratch: Scratch) -> tuple[float,
             if found >= value:  # a tie goes to the smaller ring
                 value, size, server = found, workers, node
     return value, size, server
-
-
-@compiled
-def _least_extra(tree: Tree, node: int, scratch: Scratch) -> float:
-    """Any ring that turns at this node pays at least twice this beside its servers' own tolls."""
-    if scratch.fit[node] > 0:
-        return 0.0
-    extra = np.inf
-    for place in range(tree.kid_start[node], tree.kid_start[node + 1]):
-        kid = tree.kids[place]
-        if scratch.reach[kid] > 0 and scratch.toll[kid] < np.inf:
-            if tree.kid_start[kid] == tree.kid_start[kid + 1]:
-                return 0.0
-            extra = min(extra, scratch.toll[kid])
-    return extra
 
 
 @compiled
@@ -363,7 +351,7 @@ def find_best_ring(
         node = scratch.visited[place]
         if tree.kid_start[node] == tree.kid_start[node + 1]:
             continue
-        reach, its_extra = min(most, scratch.reach[node]), _least_extra(tree, node, scratch)
+        reach, its_extra = min(most, scratch.reach[node]), scratch.extra[node]
         # Racks at the same prices promise the same.
         if (
             scratch.cheapest[node] != cheapest

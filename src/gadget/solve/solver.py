@@ -112,8 +112,12 @@ class _Search:
             self._take_prices(known, self._slot.ask(known)[0])
             self._first_rings()
         if known is None or not self.is_done():
-            found = find_common_prices(self._slot) if known is None else scale_prices(self._slot, known)
-            self._take_prices(*found)
+            # A bound that can fall by a small part of the gap asked for is good enough to begin with.
+            enough = max(1e-5, self._gap / 20)
+            if known is None:
+                self._take_prices(*find_common_prices(self._slot, enough))
+            else:
+                self._take_prices(*scale_prices(self._slot, known, enough))
             self._first_rings()
 
     def _take_prices(self, prices: ClassPrices, reply: Reply) -> None:
