@@ -19,7 +19,7 @@ from gadget.solve.market import Booleans, Integers, Tree, build_tree
 from gadget.solve.network import Network
 
 # Nodes of all trees together: what a job looks at when it seeks a place.
-MOST_NODES = 60_000
+MOST_NODES = 6_000
 
 
 class Ground(NamedTuple):

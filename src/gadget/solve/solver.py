@@ -41,6 +41,8 @@ _ROUNDS_A_JOB = 200
 _MOST_ROUNDS = 20_000
 # Job–size–server triples up to which an integer program ends what is still open, without a time limit.
 _EXACT_WORK = 4_000
+# Flows on a graph are a far larger program than counts on a tree.
+_EXACT_GRAPH_WORK = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +189,8 @@ class _Search:
     def finish(self) -> None:
         """Solve small slots as an integer program: it moves the bound too."""
         work = len(self._problem.pair_job) * self._problem.network.servers
-        if work > _EXACT_WORK and not self._clock.is_limited:
+        most = _EXACT_WORK if self._hierarchy.is_exact else _EXACT_GRAPH_WORK
+        if work > most and not self._clock.is_limited:
             return
         if any(active.job.resize_cost for active in self._problem.jobs):
             return  # it knows no rings that stay
