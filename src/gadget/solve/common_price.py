@@ -147,4 +147,4 @@ def _lowest(tangents: list[Floats], heights: list[float], scale: Floats) -> tupl
     )
     if found.values is None:
         return scale, -np.inf
-    return found.values[:count] * scale, float(found.values[count]) * unit
+    return np.maximum(found.values[:count], 0.0) * scale, float(found.values[count]) * unit

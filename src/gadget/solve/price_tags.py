@@ -35,6 +35,9 @@ def read_prices(snapshot: Snapshot, hierarchy: Hierarchy, classes: Classes) -> C
     prices = snapshot.prices
     if prices is None or prices.cluster is not snapshot.cluster or not prices.resources.any():
         return None
+    # A bound needs prices that are none below 0.
+    if not all(np.isfinite(some).all() and (some >= 0).all() for some in (prices.resources, prices.links)):
+        return None
     class_of, count = classes.class_of, len(classes.width)
     unit = np.zeros((count, prices.resources.shape[1]))
     np.add.at(unit, class_of[hierarchy.node_of_server], prices.resources)

@@ -45,13 +45,15 @@ class SlotProblem:
     """The ring of each job in the slot before."""
     stay_gain: Floats
     """What each job gains by going on with that ring; −∞ where it has none or may not."""
+    stays_stand_in: bool = False
+    """True when the gain of some ring that may go on is another than the true one."""
     knows_restarts: bool = True
     """True when the gains decided on are those of the rings: no work is lost that they do not tell of."""
 
     @property
     def is_surrogate(self) -> bool:
         """True when decisions are made on another gain than the true one."""
-        return not np.array_equal(self.pair_gain, self.true_gain)
+        return self.stays_stand_in or not np.array_equal(self.pair_gain, self.true_gain)
 
     @cached_property
     def fits(self) -> Integers:
@@ -125,6 +127,7 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True, by_ring: bo
     gains, sizes = list(true), [one.sizes for one in able]
     running = [snapshot.running.ring_of.get(one.active.job.name) for one in able]
     stay_gains = np.full(len(able), -np.inf)
+    stays_stand_in = False
     for place, (one, before) in enumerate(zip(able, running, strict=True)):
         active, job = one.active, one.active.job
         is_plain = type(job.utility) in _PLAIN
@@ -132,7 +135,9 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True, by_ring: bo
         if stands_in:
             gains[place] = _majorant_gains(snapshot, active, one.sizes)
         if before is not None and one.least <= before.size <= one.most:
-            stay_gains[place] = gains[place][before.size - one.least]
+            at = before.size - one.least
+            stay_gains[place] = gains[place][at]
+            stays_stand_in |= bool(gains[place][at] != true[place][at])
         if job.resize_cost and active.served > 0:
             lossy_true = snapshot.gains(active, one.sizes, restart=True)
             lossy = _majorant_gains(snapshot, active, one.sizes, restart=True) if stands_in else lossy_true
@@ -161,6 +166,7 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True, by_ring: bo
         true_gain=np.concatenate([np.zeros(0), *true]),
         running=tuple(running),
         stay_gain=stay_gains,
+        stays_stand_in=stays_stand_in,
         knows_restarts=by_ring or not any(active.job.resize_cost for active in jobs),
     )
 

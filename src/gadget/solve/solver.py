@@ -41,6 +41,8 @@ _ROUNDS_A_JOB = 200
 _MOST_ROUNDS = 20_000
 # Job–size–server triples up to which an integer program ends what is still open, without a time limit.
 _EXACT_WORK = 4_000
+# Bounds are raised by rounding; what is nearer than this share is proved best.
+_PROVED = 1e-9
 # Flows on a graph are a far larger program than counts on a tree.
 _EXACT_GRAPH_WORK = 400
 
@@ -213,7 +215,7 @@ class _Search:
             rings,
             gain,
             bound,
-            gain >= bound * (1 - 1e-9),
+            gain >= bound * (1 - _PROVED),
             write_prices(self._snapshot, self._hierarchy, self._classes, self._prices),
             quote(self._slot, self._prices, self._workshop, self._hierarchy, self._smallest()),
         )
@@ -231,7 +233,7 @@ class _Search:
 
     def _goal(self) -> float:
         """The gain at which the gap is closed as far as asked for."""
-        return self._bound * (1 - self._gap)
+        return self._bound * (1 - max(self._gap, _PROVED))
 
     def _reach(self) -> float:
         """The bound at which the gap is closed as far as asked for."""
@@ -261,7 +263,7 @@ class _Search:
         """What all jobs would gain if each were alone."""
         best = np.zeros(len(self._problem.jobs))
         np.maximum.at(best, self._problem.pair_job, self._problem.pair_gain)
-        return float(np.maximum(best, self._workshop.stays.gain).sum())
+        return float(np.maximum(best, self._slot.stays.gain).sum())
 
     def _bend(self, taste: Taste) -> tuple[Floats, Floats]:
         """Prices on the ground, bent by a taste."""

@@ -21,7 +21,9 @@ from gadget import (
     Link,
     Reason,
     Resources,
+    Ring,
     Server,
+    Sigmoid,
     Snapshot,
     Sqrt,
 )
@@ -238,3 +240,36 @@ def test_nothing_is_kept_of_clusters_that_are_gone():
     del snapshot, decision
     gc.collect()
     assert network() is None
+
+
+@pytest.mark.parametrize("price", [-1.0, np.inf, np.nan])
+def test_prices_that_prove_nothing_are_not_used(price):
+    snapshot = paper_sized(2, 20, 8)
+    cold = decide(snapshot)
+    spoilt = replace(cold.prices, resources=np.full_like(cold.prices.resources, price))
+    assert decide(replace(snapshot, prices=spoilt)).upper_bound >= cold.objective
+
+
+def test_the_bound_holds_for_workers_whose_old_route_is_gone():
+    one = ActiveJob(job("j", 2, least=2, resize_cost=1e9), served=2, work_done=2.0)
+    cluster = star([1, 1])
+    gone = Ring("j", ("s0", "s1"), (("s0", "old", "s1"), ("s1", "old", "s0")))
+    decision = decide(Snapshot(cluster, (one,), 1, 9, running=Allocation((gone,))), gap=0)
+    assert decision.upper_bound >= 2
+
+
+def test_a_majorant_in_a_ring_that_goes_on_is_told():
+    sharp = Sigmoid(priority=100, sensitivity=1, target=200)
+    one = ActiveJob(job("j", 2, utility=sharp, resize_cost=1e9), served=2, work_done=2.0)
+    ring = Ring("j", ("s0", "s0"), (("s0",), ("s0",)))
+    snapshot = Snapshot(star([2]), (one,), 1, 90, running=Allocation((ring,)))
+    assert decide(snapshot).surrogate is not None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rings_read_from_a_file_are_as_good_as_those_remembered(seed):
+    snapshot = starved(seed, 10, 25, 0.02)
+    running = decide(snapshot).allocation
+    read = Allocation(tuple(Ring(ring.job, ring.workers, ring.routes) for ring in running.rings))
+    known, fresh = (decide(replace(snapshot, running=rings, slot=101), gap=0) for rings in (running, read))
+    assert strip(known) == strip(fresh)
