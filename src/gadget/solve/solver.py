@@ -94,7 +94,7 @@ class _Search:
         self._classes: Classes = find_classes(self._hierarchy)
         self._sites: Sites = find_sites(network)
         self._orders: Orders = build_orders(problem)
-        self._footprints = find_footprints(network, self._sites)
+        self._footprints = find_footprints(network)
         self._footprints.begin_slot()
         on_ground, by_class = build_stays(
             problem, self._footprints, self._sites, self._hierarchy, self._classes
