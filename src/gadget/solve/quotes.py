@@ -24,18 +24,29 @@ class Quotes:
     resource_cost: Floats
     """What its workers take of each resource, at the prices, (jobs × resources)."""
     link_cost: Floats
-    fitting: Integers
-    """Workers that fit on what is free, all servers together, bandwidth aside."""
-    server: Integers
-    """The server that comes nearest to holding the smallest ring."""
-    missing: Floats
-    """What it is short of, of each resource, (jobs × resources)."""
-    missing_cost: Floats
-    """What that is worth at the prices."""
+    lack: Integers
+    """Which of `lacks` is its own."""
+    lacks: tuple["Lack", ...]
+    """Jobs that ask for the same smallest ring are short of the same."""
     reachable_gbps: Floats
     """With so little bandwidth the smallest ring would find joined servers; −1 where that is not short."""
     link: Integers
     """An undirected link that is too full for more; −1 where none is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lack:
+    """What is missing for a smallest ring of one kind."""
+
+    smallest: int
+    fitting: int
+    """Workers that fit on what is free, all servers together, bandwidth aside; no more than are asked for."""
+    server: int
+    """The server that comes nearest to holding the ring."""
+    missing: Floats
+    """What it is short of, of each resource."""
+    cost: float
+    """What that is worth at the prices."""
 
 
 def quote(
@@ -51,12 +62,12 @@ def quote(
     occupy_all(sites.ground, sites.is_one, market, orders, workshop.best)
     free = market.free[sites.place_of_server]
     unit = prices.unit[slot.classes.class_of[hierarchy.node_of_server]]
-    # Jobs that ask for the same are short of the same.
     asks, kind = np.unique(
         np.column_stack([orders.demand[jobs], smallest[jobs]]), axis=0, return_inverse=True
     )
-    fitting, server, missing, missing_cost = _find_shortages(free, unit, asks)
     kind = kind.ravel()
+    lacks = tuple(_find_lack(free, unit, ask[:-1], int(ask[-1])) for ask in asks)
+    fitting = np.array([lack.fitting for lack in lacks], dtype=np.int64)
     joined = np.flatnonzero(fitting[kind] >= smallest[jobs])
     reachable, link = np.full(len(jobs), -1.0), np.full(len(jobs), -1, dtype=np.int64)
     left = market.width[sites.place_of_link]
@@ -69,10 +80,8 @@ def quote(
         gain,
         resource_cost,
         link_cost,
-        fitting[kind],
-        server[kind],
-        missing[kind],
-        missing_cost[kind],
+        kind,
+        lacks,
         reachable,
         link,
     )
@@ -96,25 +105,15 @@ def _split_costs(
     return gain, resource_cost, link_cost
 
 
-def _find_shortages(free: Floats, unit: Floats, asks: Floats) -> tuple[Integers, Integers, Floats, Floats]:
-    """For each (demand, smallest size): workers that fit, the nearest server, what it lacks, its price."""
-    count, resources = len(asks), free.shape[1]
-    fitting, server = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    missing, cost = np.zeros((count, resources)), np.zeros(count)
-    if not len(free):
-        return fitting, server, missing, cost
-    for row, ask in enumerate(asks):
-        demand, smallest = ask[:-1], ask[-1]
-        needed = demand > 0
-        fits = np.clip(np.floor((free[:, needed] / demand[needed]).min(axis=1)), 0, smallest)
-        fitting[row] = int(fits.sum())
-        lack = np.maximum(smallest * demand - free, 0.0)
-        price = (lack * unit).sum(axis=1)
-        # By price; where that says nothing, by how much of the ring is missing.
-        share = (lack[:, needed] / demand[needed]).sum(axis=1)
-        nearest = int(np.lexsort((share, price))[0])
-        server[row], missing[row], cost[row] = nearest, lack[nearest], price[nearest]
-    return fitting, server, missing, cost
+def _find_lack(free: Floats, unit: Floats, demand: Floats, smallest: int) -> Lack:
+    needed = demand > 0
+    fits = np.clip(np.floor((free[:, needed] / demand[needed]).min(axis=1)), 0, smallest)
+    lack = np.maximum(smallest * demand - free, 0.0)
+    price = (lack * unit).sum(axis=1)
+    # By price; where that says nothing, by how much of the ring is missing.
+    share = (lack[:, needed] / demand[needed]).sum(axis=1)
+    nearest = int(np.lexsort((share, price))[0])
+    return Lack(smallest, int(fits.sum()), nearest, lack[nearest], float(price[nearest]))
 
 
 def _find_bottlenecks(
