@@ -96,7 +96,7 @@ def _lose(name: str) -> Waiting:
 
 
 def _explain(network: Network, names: tuple[str, ...], job: Job, quote: _Quote, lack: _Lack) -> Waiting:
-    """The offer is for the ring that comes nearest to paying, the change for the one that is easiest to fit."""
+    """The offer is for the ring that comes nearest to paying, the change for the one that fits soonest."""
     offer = "a ring would gain nothing now, so it runs where room stands idle"
     if quote.size:
         taken = _tell_cost(names, quote)

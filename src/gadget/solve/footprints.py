@@ -30,12 +30,7 @@ class Footprints:
         self._known, self._lately = self._lately, {}
 
     def note(self, ring: Ring, rows: Integers) -> None:
-        """Keep the footprint of a ring just placed; as it would be read, so that a cache changes nothing."""
-        merged: dict[int, tuple[int, int]] = {}
-        for place, workers, crossings in rows.tolist():
-            known = merged.get(place, (0, 0))
-            merged[place] = known[0] + workers, known[1] + crossings
-        rows = np.array([(place, *merged[place]) for place in sorted(merged)], dtype=np.int64).reshape(-1, 3)
+        """Keep the footprint of a ring just placed; it is as it would be read, so a cache changes nothing."""
         self._lately[id(ring)] = ring, rows
 
     def of(self, ring: Ring) -> Integers | None:

@@ -9,7 +9,7 @@ from gadget.solve.dive import Workshop
 from gadget.solve.filling import occupy_all
 from gadget.solve.hierarchy import Hierarchy
 from gadget.solve.lagrangian import Answers
-from gadget.solve.market import Floats, Integers, Tree
+from gadget.solve.market import Floats, Integers, Orders, Tree
 from gadget.solve.relaxed import ClassPrices, RelaxedSlot
 
 
@@ -56,8 +56,16 @@ def quote(
     network, sites, orders = workshop.network, workshop.sites, workshop.orders
     jobs = np.flatnonzero(workshop.best.count == 0)
     plain = ClassPrices(prices.unit, prices.edge, np.zeros(0))
-    answers = slot.quote(plain, jobs)
-    gain, resource_cost, link_cost = _split_costs(slot, plain, jobs, answers)
+    if (known := slot.quote_at_one_price(plain, jobs)) is not None:
+        price, answers = known
+        resource_cost = answers.size[:, None] * orders.demand[jobs] * price
+        link_cost = np.zeros(len(jobs))
+    else:
+        answers = slot.quote(plain, jobs)
+        resource_cost, link_cost = _split_costs(orders, plain, jobs, answers)
+    sized = answers.size > 0
+    gain = np.zeros(len(jobs))
+    gain[sized] = orders.gain[orders.gain_start[jobs[sized]] + answers.size[sized]]
     market = workshop.market(np.zeros((sites.places, network.capacity.shape[1])), np.zeros(sites.places))
     occupy_all(sites.ground, sites.is_one, market, orders, workshop.best)
     free = market.free[sites.place_of_server]
@@ -88,13 +96,9 @@ def quote(
 
 
 def _split_costs(
-    slot: RelaxedSlot, prices: ClassPrices, jobs: Integers, answers: Answers
-) -> tuple[Floats, Floats, Floats]:
-    """Gain of the quoted rings, and what they pay for resources and for links."""
-    orders = slot.orders
-    sized = answers.size > 0
-    gain = np.zeros(len(jobs))
-    gain[sized] = orders.gain[orders.gain_start[jobs[sized]] + answers.size[sized]]
+    orders: Orders, prices: ClassPrices, jobs: Integers, answers: Answers
+) -> tuple[Floats, Floats]:
+    """What the quoted rings pay for resources and for links."""
     place = np.repeat(np.arange(len(jobs)), np.diff(answers.start))
     count = int(answers.start[-1])
     node, workers, crossings = answers.node[:count], answers.workers[:count], answers.crossings[:count]
@@ -102,7 +106,7 @@ def _split_costs(
     np.add.at(resource_cost, place, workers[:, None] * orders.demand[jobs[place]] * prices.unit[node])
     link_cost = np.zeros(len(jobs))
     np.add.at(link_cost, place, crossings * orders.gbps[jobs[place]] * prices.edge[node])
-    return gain, resource_cost, link_cost
+    return resource_cost, link_cost
 
 
 def _find_lack(free: Floats, unit: Floats, demand: Floats, smallest: int) -> Lack:

@@ -84,12 +84,15 @@ class SlotProblem:
         total = 0.0
         for ring in rings:
             job = self.number_of[ring.job]
-            before = self.running[job]
-            if before is not None and before.workers == ring.workers and self.stay_gain[job] > -np.inf:
+            if self.stay_gain[job] > -np.inf and self._goes_on(job, ring):
                 total += float(self.stay_gain[job])
             else:
                 total += self.gain(job, ring.size)
         return total
+
+    def _goes_on(self, job: int, ring: Ring) -> bool:
+        before = self.running[job]
+        return before is ring or (before is not None and before.workers == ring.workers)
 
     def most_workers(self) -> Integers:
         """The largest listed size of each job."""

@@ -9,15 +9,14 @@ from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
 from gadget.solve.classes import Classes, find_classes
 from gadget.solve.clock import Clock
-from gadget.solve.closing import close_counts
 from gadget.solve.columns import generate_columns
 from gadget.solve.common_price import find_common_prices, scale_prices
 from gadget.solve.dive import TASTES, Taste, Wishes, Workshop
 from gadget.solve.exact import Solver, solve_exactly
-from gadget.solve.filling import GIVEN, Held
-from gadget.solve.footprints import Footprints, find_footprints
+from gadget.solve.footprints import find_footprints
 from gadget.solve.graph_bound import spread_cuts, tighten
 from gadget.solve.ground import Sites, find_sites
+from gadget.solve.held_rings import read_rings
 from gadget.solve.hierarchy import Hierarchy, build_hierarchy
 from gadget.solve.market import Floats, Integers, Orders
 from gadget.solve.orders import build_idle_orders, build_orders
@@ -113,7 +112,7 @@ class _Search:
         """Prices of the slot before, or one price a resource; the first bound and the first rings."""
         known = read_prices(self._snapshot, self._hierarchy, self._classes)
         if known is not None:
-            self._take_prices(known, self._slot.ask(known)[0])
+            self._take_prices(known, self._slot.ask(known))
             self._first_rings()
         if known is None or not self.is_done():
             # A bound that can fall by a small part of the gap asked for is good enough to begin with.
@@ -297,29 +296,3 @@ def _wish(orders: Orders, reply: Reply) -> Wishes:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(takes & (gain > 0), reply.value / gain, 0.0)
     return Wishes(np.argsort(-share, kind="stable"), np.minimum(reply.size, orders.most))
-
-
-def read_rings(
-    problem: SlotProblem, sites: Sites, footprints: Footprints, held: Held, given: dict[int, Ring]
-) -> tuple[Ring, ...]:
-    """Held rings with names and routes; a ring that goes on is the one that ran."""
-    rings = []
-    server_of = np.full(sites.places, -1, dtype=np.int64)
-    server_of[sites.place_of_server] = np.arange(problem.network.servers)
-    for job in np.flatnonzero(held.count).tolist():
-        row = int(held.tree[job])
-        if row < 0:
-            ring = given[job] if row == GIVEN else problem.running[job]
-            assert ring is not None  # only a ring that ran goes on
-            rings.append(ring)
-            continue
-        first, last = int(held.start[job]), int(held.start[job] + held.count[job])
-        footprint = np.column_stack(
-            [held.place[first:last], held.workers[first:last], held.crossings[first:last]]
-        )
-        loaded = footprint[footprint[:, 1] > 0]
-        chosen = dict(zip(server_of[loaded[:, 0]].tolist(), loaded[:, 1].tolist(), strict=True))
-        ring = close_counts(problem.network, sites, row, problem.jobs[job].job.name, chosen)
-        footprints.note(ring, footprint)
-        rings.append(ring)
-    return tuple(rings)
