@@ -79,12 +79,14 @@ def list_assumed(topology: Topology) -> list[str]:
         (topology.tier_of_cable(cable), cable.gbps) for cable in topology.cables if cable.assumed
     )
     lines = [
-        f"{count:,} links up to {topology.tier_name(tier)}: {gbps:g} Gbps each"
+        f"{gbps:g} Gbps on each link up to {topology.tier_name(tier)}, {count:,} in all"
         for (tier, gbps), count in sorted(cables.items(), key=lambda item: item[0][0])
         if gbps is not None
     ]
     amounts = Counter((name, host.resources[name]) for host in topology.hosts for name in host.assumed)
-    return lines + [f"{count:,} servers: {amount:g} {name} each" for (name, amount), count in amounts.items()]
+    return lines + [
+        f"{amount:g} {name} in each server, {count:,} in all" for (name, amount), count in amounts.items()
+    ]
 
 
 def build_cluster(topology: Topology) -> Cluster:

@@ -79,10 +79,10 @@ def read(source: Source, options: ReadOptions) -> Topology:
             draft.add_cable(names[id_], names[other], gbps)
     if unnamed:
         draft.remarks.append(
-            f"{len(unnamed)} adapters do not tell their machine and stand for one each (first: {unnamed[0]})"
+            f"adapters that name no machine, each taken for one: {len(unnamed)} (first: {unnamed[0]})"
         )
     if inside:
-        draft.remarks.append(f"{len(inside)} aggregation nodes, which sit inside switches, are left out")
+        draft.remarks.append(f"aggregation nodes left out, which sit inside switches: {len(inside)}")
     return draft.finish(FORMAT, join=options.join)
 
 

@@ -81,9 +81,7 @@ def read(source: Source, options: ReadOptions) -> Topology:
                 break
             child = names[switch]
     if cordoned := [node.name for node in nodes if node.cordoned]:
-        draft.remarks.append(
-            f"{len(cordoned)} nodes are cordoned and read all the same (first: {cordoned[0]!r})"
-        )
+        draft.remarks.append(f"cordoned nodes, read all the same: {len(cordoned)} (first: {cordoned[0]!r})")
     levels = {len(labels) - place: _short(label) for place, label in enumerate(labels)}
     return draft.finish(FORMAT, join=options.join or MADE_UP, levels=levels, rooted=True)
 

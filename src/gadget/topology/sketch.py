@@ -52,7 +52,8 @@ def _list_switches(topology: Topology) -> Iterator[str]:
         parts = [f"{switch.name} ({topology.tier_name(switch.tier)})"]
         for word, others in (("up to", above), ("beside", beside)):
             if others:
-                parts.append(f"{word} {_fold(others)}, {_speed([around[other] for other in others])} each")
+                each = " each" if len(others) > 1 else ""
+                parts.append(f"{word} {_fold(others)}, {_speed([around[other] for other in others])}{each}")
         if hosts:
             parts.append(_name_hosts(hosts, [around[host] for host in hosts]))
         yield "; ".join(parts)

@@ -64,7 +64,8 @@ def build_slurm_tree(source: Source, form: str, entries: Iterable[SwitchEntry], 
     if several:
         first = next(iter(several))
         draft.remarks.append(
-            f"{len(several)} nodes hang from more than one switch (first: {first!r}), so this is no tree"
+            f"nodes that hang from more than one switch, so that this is no tree: {len(several)} "
+            f"(first: {first!r})"
         )
     if any(entry.gbps is not None for entry in entries):
         draft.remarks.append(

@@ -30,6 +30,7 @@ def read(source: Source, options: ReadOptions) -> Topology:
     by_name: dict[str, Part] = {}
     for part in found:
         name = part.need("topology").text()
+        _check_keys(part, _KNOWN)
         if name in by_name:
             raise part.complain(f"is a second topology named {name!r}", "Rename one of them")
         by_name[name] = part
@@ -65,11 +66,6 @@ def _choose(source: Source, by_name: dict[str, Part], wanted: str | None) -> str
 
 
 def _build(part: Part, options: ReadOptions) -> Topology:
-    for key, value in part.pairs():
-        if key not in _KNOWN:
-            raise value.complain(
-                f"is not a known key{nearest_hint(key, _KNOWN)}", f"Known here: {', '.join(_KNOWN)}"
-            )
     kinds = [key for key in _KNOWN[2:] if part.get(key) is not None]
     if len(kinds) != 1 or kinds[0] not in _READ:
         shown = " and ".join(kinds) or "nothing"
