@@ -31,18 +31,21 @@ class Format:
     recognise: Callable[[Source], bool]
     read: Callable[[Source, ReadOptions], Topology]
     write: Callable[[Topology], Written] | None = None
+    takes: frozenset[str] = frozenset()
+    """The read options that mean something to it alone."""
 
 
+_LEVELS, _NODES, _NAMES = (frozenset({name}) for name in ("level", "nodes", "topology"))
 _ALL = (
     Format("gadget", "GADGET scenario or snapshot", scenario.recognise, scenario.read),
     Format("slurm", "Slurm topology.conf", slurm_conf.recognise, slurm_conf.read, slurm_conf.write),
     Format("ibnetdiscover", "ibnetdiscover output", ibnetdiscover.recognise, ibnetdiscover.read),
     Format("lingjun", "Alibaba Lingjun topo.csv", lingjun.recognise, lingjun.read),
     # Before kubernetes: a file of HyperNodes may list its nodes too.
-    Format("volcano", "Volcano HyperNodes", volcano.recognise, volcano.read, volcano.write),
-    Format("kubernetes", "kubectl get nodes -o json", kubernetes.recognise, kubernetes.read),
+    Format("volcano", "Volcano HyperNodes", volcano.recognise, volcano.read, volcano.write, _NODES),
+    Format("kubernetes", "kubectl get nodes -o json", kubernetes.recognise, kubernetes.read, None, _LEVELS),
     Format("topograph", "NVIDIA Topograph JSON", topograph.recognise, topograph.read),
-    Format("slurm-yaml", "Slurm topology.yaml", slurm_yaml.recognise, slurm_yaml.read),
+    Format("slurm-yaml", "Slurm topology.yaml", slurm_yaml.recognise, slurm_yaml.read, None, _NAMES),
 )
 FORMATS: Mapping[str, Format] = {form.name: form for form in _ALL}
 
@@ -52,7 +55,12 @@ def read_topology(
 ) -> Topology:
     """The topology in a file of any known format; `form` names one instead of recognising it."""
     source = read_source(Path(path))
-    return find_format(source, form).read(source, options)
+    found = find_format(source, form)
+    given = {"level": options.levels, "nodes": options.nodes, "topology": options.topology}
+    for name, value in given.items():
+        if value and name not in found.takes:
+            raise BadOption(f"--{name}: means nothing to a file of this kind ({found.title}). Leave it out.")
+    return found.read(source, options)
 
 
 def find_format(source: Source, form: str | None = None) -> Format:

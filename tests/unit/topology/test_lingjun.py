@@ -67,7 +67,7 @@ def test_malformed_rows_are_refused_with_their_line(text: str, said: str) -> Non
 
 
 def find_real() -> Path | None:
-    for folder in filter(None, (os.environ.get("GADGET_TRACES"), "../shared/traces", "../../shared/traces")):
+    for folder in filter(None, (os.environ.get("GADGET_TRACES"), "../shared/traces")):
         path = Path(folder) / "alibaba_lingjun_2023" / "topo.csv"
         if path.is_file():
             return path
