@@ -58,7 +58,7 @@ def read(source: Source, options: ReadOptions) -> Topology:
 
 def write(topology: Topology) -> Written:
     """HyperNodes of a tree, one document each. They hold no bandwidths and no resources."""
-    tree = find_rooted(topology, "a tree of HyperNodes")
+    tree = find_rooted(topology, "a file of HyperNodes")
     for host in topology.hosts:
         if not _NAME.fullmatch(host.name):
             raise InvalidValue(

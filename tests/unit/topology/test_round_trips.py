@@ -72,7 +72,7 @@ def hang(*cables: str) -> tuple[Cable, ...]:
 
 
 NO_TREES = {
-    "no tree: 's0-0' has links": describe_cluster(build_ring4()),
+    "links to 's2', 's3', of its own tier": describe_cluster(build_ring4()),
     "no tree: 'leaf0' has links to 'spine0', 'spine1', above it": describe_cluster(build_leaf_spine(2, 2, 2)),
     "both switches and servers": Topology(
         (Host("a"), Host("b")), (Switch("s", 1), Switch("t", 2)), hang("a s", "s t", "b t")
@@ -91,7 +91,7 @@ NO_TREES = {
 def test_what_is_no_tree_with_a_root_is_refused(said: str, write: object) -> None:
     with pytest.raises(InvalidValue) as caught:
         write(NO_TREES[said])  # type: ignore[operator]
-    assert said.removeprefix("no tree: 's0-0' ") in str(caught.value)
+    assert said in str(caught.value)
 
 
 def test_names_that_slurm_does_not_take_are_refused() -> None:
