@@ -50,15 +50,19 @@ def read_decision(path: Path | str) -> Decision:
 def read(path: Path | str) -> Scenario | Snapshot | Decision:
     """Whatever a file holds: a decision has rings, a snapshot has a slot, and else it is a scenario."""
     target = Path(path)
-    content = _content(target)
-    parse = _parse_json if _is_json(target, content) else _parse_yaml
-    raw = parse(target, content, "scenario, snapshot or decision")
+    return read_content(target, _content(target))
+
+
+def read_content(path: Path, content: bytes) -> Scenario | Snapshot | Decision:
+    """The same of content that was read before; the path is for complaints."""
+    parse = _parse_json if _is_json(path, content) else _parse_yaml
+    raw = parse(path, content, "scenario, snapshot or decision")
     keys = raw.keys() if isinstance(raw, dict) else frozenset[str]()
     if "rings" in keys:
-        return _build(target, content, "decision", build_decision)
+        return _build(path, content, "decision", build_decision)
     if "slot" in keys:
-        return _build(target, content, "snapshot", build_snapshot)
-    return _build(target, content, "scenario", build_scenario)
+        return _build(path, content, "snapshot", build_snapshot)
+    return _build(path, content, "scenario", build_scenario)
 
 
 def write(path: Path | str, value: Scenario | Snapshot | Decision) -> None:
