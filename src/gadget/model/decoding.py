@@ -109,8 +109,11 @@ def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
 
 
 def _timing(found: doc.TimingDoc) -> Timing:
+    given = msgspec.structs.asdict(found)
+    if found.local_gbps is UNSET:
+        del given["local_gbps"]
     try:
-        return Timing(**msgspec.structs.asdict(found))
+        return Timing(**given)
     except InvalidValue as error:
         raise error.within("timing") from None
 

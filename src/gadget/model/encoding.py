@@ -10,6 +10,7 @@ from gadget.model.job import ActiveJob, Job
 from gadget.model.resources import Resources
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Scenario, Snapshot
+from gadget.model.timing import Timing
 from gadget.model.utility import Energy, Table, Utility
 
 
@@ -59,11 +60,17 @@ def _job_doc(job: Job) -> dict[str, Any]:
     if job.rate is not None:
         document["rate"] = _number(job.rate)
     if job.timing is not None:
-        document["timing"] = _fields(job.timing)
+        document["timing"] = timing_document(job.timing)
     if job.resize_cost:
         document["resize_cost"] = _number(job.resize_cost)
     document["utility"] = _utility_doc(job.utility)
     return document
+
+
+def timing_document(timing: Timing) -> dict[str, Any]:
+    """A timing as its keys; what extends Eq. (1) is left out where it changes nothing."""
+    document = _fields(timing)
+    return {key: value for key, value in document.items() if value or key not in ("hop_ms", "overlap")}
 
 
 def _active_doc(active: ActiveJob) -> dict[str, Any]:
