@@ -11,6 +11,7 @@ from gadget.model import documents as doc
 from gadget.model.cluster import Cluster, Link, Server
 from gadget.model.decision import Decision, Status, Surrogate, Waiting
 from gadget.model.job import ActiveJob, Job
+from gadget.model.profile import Profile, Profiles
 from gadget.model.resources import Resources
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Scenario, Snapshot
@@ -63,6 +64,15 @@ def build_decision(found: doc.DecisionDoc) -> Decision:
         seconds=found.seconds,
         surrogate=None if surrogate is UNSET else Surrogate(surrogate.objective, surrogate.upper_bound),
     )
+
+
+def build_profiles(found: doc.ProfilesDoc) -> Profiles:
+    """The profiles that a document tells."""
+
+    def profile(one: doc.ProfileDoc) -> Profile:
+        return Profile(one.name, one.bandwidth_gbps, _timing(one.timing))
+
+    return Profiles(tuple(_each("profiles", found.profiles, profile)))
 
 
 def _allocation(found: Iterable[doc.RingDoc]) -> Allocation:

@@ -216,10 +216,26 @@ class DecisionDoc(_Document, frozen=True, kw_only=True):
     surrogate: SurrogateDoc | UnsetType = UNSET
 
 
-DOCUMENTS: dict[str, type[ScenarioDoc | SnapshotDoc | DecisionDoc]] = {
+class ProfileDoc(_Document, frozen=True):
+    """How fast an application is: its timing, and the bandwidth that its rings reach."""
+
+    name: Name
+    bandwidth_gbps: Positive
+    timing: TimingDoc
+
+
+class ProfilesDoc(_Document, frozen=True, kw_only=True):
+    """What `gadget fit --write` leaves."""
+
+    version: Literal[1]
+    profiles: list[ProfileDoc]
+
+
+DOCUMENTS: dict[str, type[ScenarioDoc | SnapshotDoc | DecisionDoc | ProfilesDoc]] = {
     "scenario": ScenarioDoc,
     "snapshot": SnapshotDoc,
     "decision": DecisionDoc,
+    "profiles": ProfilesDoc,
 }
 
 

@@ -30,7 +30,7 @@ class Measured:
     @property
     def is_local(self) -> Booleans:
         """True where one server holds the whole ring."""
-        return self.servers == 1
+        return np.asarray(self.servers == 1)
 
     @property
     def distinct_placements(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How long a training iteration takes on a ring, Eq. (1) and what measurements add to it; how much data it moves."""
+"""How long a training iteration takes on a ring, Eq. (1) and its extension, and how much data it moves."""
 
 import math
 from dataclasses import dataclass
@@ -68,9 +68,7 @@ class Timing:
             self.overlap,
         )
 
-    def iteration_seconds_on(
-        self, workers: ArrayLike, cross_gbps: ArrayLike, is_local: ArrayLike
-    ) -> Floats:
+    def iteration_seconds_on(self, workers: ArrayLike, cross_gbps: ArrayLike, is_local: ArrayLike) -> Floats:
         """τ where rings really lie: one inside a server has `local_gbps`, any other `cross_gbps`.
 
         Without `local_gbps` every ring has `cross_gbps`.
@@ -91,21 +89,22 @@ class Timing:
         return slot_seconds / self.iteration_seconds(workers, bandwidth_gbps)
 
     def _all_reduce_seconds(self, bandwidth_gbps: ArrayLike) -> float | Floats:
-        if not isinstance(bandwidth_gbps, int | float):
-            gbps = np.asarray(bandwidth_gbps, dtype=np.float64)
+        gbps = np.asarray(bandwidth_gbps, dtype=np.float64)
+        if gbps.ndim:
             return all_reduce_seconds(self.gradient_mb, self.reduce_gbps, gbps)
         # The same for one number: thousands of jobs ask for it in every slot.
         if not self.gradient_mb:
             return 0.0
-        if not bandwidth_gbps:
+        number = float(gbps)
+        if not number:
             return math.inf
-        return self.gradient_mb * GIGABITS_PER_MB * (2 / bandwidth_gbps + 1 / self.reduce_gbps)
+        return self.gradient_mb * GIGABITS_PER_MB * (2 / number + 1 / self.reduce_gbps)
 
 
 def all_reduce_seconds(
     gradient_mb: float | Floats, reduce_gbps: float | Floats, bandwidth_gbps: Floats
 ) -> Floats:
-    """d(2/b + 1/G): what the all-reduce of an endless ring takes; one that moves nothing needs no bandwidth."""
+    """d(2/b + 1/G): the all-reduce of an endless ring; one that moves nothing needs no bandwidth."""
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds = gradient_mb * GIGABITS_PER_MB * (2 / bandwidth_gbps + 1 / reduce_gbps)
     return np.where(np.asarray(gradient_mb) > 0, seconds, 0.0)

@@ -48,7 +48,7 @@ class TimingTable:
         return type(self)(*(getattr(self, column.name)[places] for column in fields(self)))
 
     def iteration_seconds(self, workers: ArrayLike, cross_gbps: ArrayLike, is_local: ArrayLike) -> Floats:
-        """τ of one ring for each row: its size, the bandwidth of its slowest edge, whether one server holds it.
+        """τ of one ring for each row: its size, its slowest edge's bandwidth, whether one server holds it.
 
         The same numbers as `Timing.iteration_seconds_on`. A local ring whose timing has no `local_gbps` has
         `cross_gbps`: give the job's own b there.

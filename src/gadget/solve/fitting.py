@@ -10,7 +10,6 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares, nnls
 
 from gadget.errors import InvalidValue
 from gadget.model.measured import Measured
@@ -30,6 +29,8 @@ _SETTLING = 8
 _MOST_EVALUATIONS = 400
 # A prediction is no less than this share of the median step: a logarithm needs something.
 _LEAST_SHARE = 1e-6
+# What the search leaves of a zero.
+_DUST = 1e-7
 
 
 class Law(StrEnum):
@@ -132,13 +133,17 @@ class _Design:
         times, computed, exposed = self.evaluate(sought)
         shown = exposed.astype(np.float64)[:, None]
         slopes = np.hstack(
-            [self.communication * shown, self.computing * (1 - sought[-1] * shown), -computed[:, None] * shown]
+            [
+                self.communication * shown,
+                self.computing * (1 - sought[-1] * shown),
+                -computed[:, None] * shown,
+            ]
         )
         return np.asarray(slopes / times[:, None])
 
     def constants(self, sought: Floats) -> Constants:
         """What was found, in seconds."""
-        found = list(np.where(sought < 1e-12, 0.0, sought).tolist())
+        found = list(np.where(sought < _DUST, 0.0, sought).tolist())
         cross = found.pop(0)
         local = found.pop(0) if self.two_kinds else cross
         hop = found.pop(0) if self.law is Law.EXTENDED else 0.0
@@ -153,14 +158,16 @@ class _Design:
 
 def _find_start(design: _Design, overlap: float) -> tuple[float, Floats]:
     """With the overlap held, and the hidden rings known, τ is linear: solve, see what hides, and again."""
+    from scipy.optimize import nnls  # noqa: PLC0415 - slow to load, and every command would
+
     exposed = design.communication.any(axis=1)
-    weights = 1 / design.times
+    weights = (1 / design.times)[:, None]
     best = (np.inf, np.zeros(0))
     seen = set()
     for _ in range(_SETTLING):
         shown = exposed.astype(np.float64)[:, None]
         matrix = np.hstack([design.communication * shown, design.computing * (1 - overlap * shown)])
-        factors, _ = nnls(matrix * weights[:, None], np.ones(len(weights)), maxiter=1000)
+        factors = nnls(matrix * weights, np.ones(len(weights)), maxiter=1000)[0]
         sought = np.append(factors, overlap)
         # soft_l1, as in `_improve`.
         squares = (design.residuals(sought) / _ROBUST_FROM) ** 2
@@ -175,6 +182,8 @@ def _find_start(design: _Design, overlap: float) -> tuple[float, Floats]:
 
 
 def _improve(design: _Design, start: Floats) -> tuple[float, Floats]:
+    from scipy.optimize import least_squares  # noqa: PLC0415 - as above
+
     found = least_squares(
         design.residuals,
         np.clip(start, 0.0, design.upper),

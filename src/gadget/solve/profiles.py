@@ -15,7 +15,7 @@ _DIGITS = 7
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """Step times tell d(2/b + 1/G) and t_b + γ, not the constants in them; these choose among all that fit."""
+    """Step times tell d(2/b + 1/G) and t_b + γ, not what is in them; these choose among all that fit."""
 
     gradient_mb: float = 100
     """d."""
@@ -37,7 +37,7 @@ def build_profile(name: str, law: Law, constants: Constants, conventions: Conven
         hop_ms=_round(1000 * constants.hop_seconds),
         overlap=_round(constants.overlap),
     )
-    return Profile(timing, _find_gbps(name, constants.cross_seconds, conventions))
+    return Profile(name, _find_gbps(name, constants.cross_seconds, conventions), timing)
 
 
 def _find_gbps(name: str, seconds: float, conventions: Conventions) -> float:
@@ -46,7 +46,7 @@ def _find_gbps(name: str, seconds: float, conventions: Conventions) -> float:
     reduced = gigabits / conventions.reduce_gbps
     if reduced >= seconds and conventions.reduce_gbps < ENDLESS_GBPS:
         raise BadOption(
-            f"--reduce-gbps {conventions.reduce_gbps:g}: the reduction of {conventions.gradient_mb:g} MB alone "
+            f"--reduce-gbps {conventions.reduce_gbps:g}: to reduce {conventions.gradient_mb:g} MB alone "
             f"would take {1000 * reduced:.3g} ms; a whole all-reduce of {name} was fitted to "
             f"{1000 * seconds:.3g} ms. Raise it, or lower --gradient-mb."
         )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gadget.errors import BadFile
+from gadget.errors import BadFile, printable
 from gadget.files import STANDARD_STREAM, read_bytes
 from gadget.model.measured import Measured, name_placement, name_totals
 from gadget.model.quantity import LARGEST, MOST_WORKERS, SMALLEST
@@ -97,7 +97,8 @@ def read_measurements(paths: Iterable[Path], *, strict: bool = False) -> Reading
 
 
 def _name_application(file: Path) -> str:
-    return "measurements" if file == STANDARD_STREAM else file.resolve().parent.name or "measurements"
+    folder = "" if file == STANDARD_STREAM else file.resolve().parent.name
+    return printable(folder) or "measurements"
 
 
 def _open_table(path: Path) -> Iterator[tuple[int, list[str]]] | None:
@@ -143,7 +144,7 @@ def _read_rows(
         except _BadRow as problem:
             if strict:
                 raise BadFile(
-                    f"{path}:{number}: {problem}. Correct the row, or leave --strict away to go on without it."
+                    f"{path}:{number}: {problem}. Correct the row, or leave --strict away to pass over it."
                 ) from None
             bad.append(f"line {number}: {problem}")
     left_out = LeftOut(path, len(bad), len(good) + len(bad), bad[0]) if bad else None
