@@ -160,7 +160,7 @@ def _find_start(design: _Design, overlap: float) -> tuple[float, Floats]:
     """With the overlap held, and the hidden rings known, τ is linear: solve, see what hides, and again."""
     from scipy.optimize import nnls  # noqa: PLC0415 - slow to load, and every command would
 
-    exposed = design.communication.any(axis=1)
+    exposed: Booleans = np.asarray(design.communication.any(axis=1), dtype=np.bool_)
     weights = (1 / design.times)[:, None]
     best = (np.inf, np.zeros(0))
     seen = set()

@@ -90,8 +90,8 @@ def read_measurements(paths: Iterable[Path], *, strict: bool = False) -> Reading
             raise BadFile(f"{path}: no file in it holds measured step times. {_MEND}.")
     applications = tuple(_build(name, rows[name]) for name in sorted(rows) if rows[name])
     if not applications:
-        where = ", ".join(str(bad.path) for bad in left_out) or "the files"
         first = f" (first: {left_out[0].first})" if left_out else ""
+        where = ", ".join(map(str, sorted(read)))
         raise BadFile(f"{where}: no row can be used{first}. {_MEND}.")
     return Reading(applications, tuple(left_out), tuple(other))
 
