@@ -11,7 +11,8 @@ GOOD = """version: 1
 profiles:
   - name: bert
     bandwidth_gbps: 5
-    timing: {gradient_mb: 100, reduce_gbps: 4, forward_ms_per_sample: 0.5, batch: 32, backward_ms: 20, overhead_ms: 4}
+    timing: {gradient_mb: 100, reduce_gbps: 4, forward_ms_per_sample: 0.5,
+             batch: 32, backward_ms: 20, overhead_ms: 4}
 """
 
 
@@ -26,7 +27,7 @@ def test_a_file(tmp_path):
     [
         ("bandwidth_gbps: 5", "bandwidth_gbps: 0", ":4: profiles[0].bandwidth_gbps is 0"),
         ("bandwidth_gbps: 5", "bandwidth: 5", ":4: profiles[0].bandwidth is not a known key"),
-        ("batch: 32", "batch: -1", ":5: profiles[0].timing.batch is -1"),
+        ("batch: 32", "batch: -1", ":6: profiles[0].timing.batch is -1"),
         ("name: bert", 'name: ""', ":3: profiles[0].name is"),
         ("profiles:", "profile:", ":2: profile is not a known key (nearest: 'profiles')"),
         ("version: 1", "version: 2", ":1: version is 2"),
