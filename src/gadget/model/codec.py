@@ -19,9 +19,10 @@ from gadget.errors import BadFile, InvalidValue
 from gadget.files import read_bytes, write_whole
 from gadget.model.complaint import complain_of_shape, complain_of_value
 from gadget.model.decision import Decision
-from gadget.model.decoding import build_decision, build_scenario, build_snapshot
+from gadget.model.decoding import build_decision, build_profiles, build_scenario, build_snapshot
 from gadget.model.documents import DOCUMENTS, DecisionDoc
 from gadget.model.encoding import to_document
+from gadget.model.profile import Profiles
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.model.yaml_text import YamlError, format_yaml, parse_yaml
 
@@ -47,6 +48,11 @@ def read_decision(path: Path | str) -> Decision:
     return _read(Path(path), "decision", build_decision)
 
 
+def read_profiles(path: Path | str) -> Profiles:
+    """The profiles in a file; BadFile says what is wrong with it."""
+    return _read(Path(path), "profiles", build_profiles)
+
+
 def read(path: Path | str) -> Scenario | Snapshot | Decision:
     """Whatever a file holds: a decision has rings, a snapshot has a slot, and else it is a scenario."""
     target = Path(path)
@@ -65,14 +71,14 @@ def read_content(path: Path, content: bytes) -> Scenario | Snapshot | Decision:
     return _build(path, content, "scenario", build_scenario)
 
 
-def write(path: Path | str, value: Scenario | Snapshot | Decision) -> None:
+def write(path: Path | str, value: Scenario | Snapshot | Decision | Profiles) -> None:
     """Write a value to a file, whole or not at all; YAML unless the path ends in .json."""
     target = Path(path)
     text = format_json(value) if target.suffix.lower() == ".json" else format_yaml(to_document(value))
     write_whole(target, text.encode())
 
 
-def format_json(value: Scenario | Snapshot | Decision, *, indent: int | None = 2) -> str:
+def format_json(value: Scenario | Snapshot | Decision | Profiles, *, indent: int | None = 2) -> str:
     """The value's document as JSON text."""
     return json.dumps(to_document(value), ensure_ascii=False, indent=indent, allow_nan=False) + "\n"
 
