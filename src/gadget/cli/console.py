@@ -35,7 +35,7 @@ def table(title: str, *columns: str) -> Table:
 def show_decision(console: Console, decision: Decision, *, most_rows: int = 60) -> None:
     """A decision for people: rings, waiting jobs, and what is proved."""
     rings = table(
-        f"Slot {decision.slot}: {_count(len(decision.allocation.rings), "ring")}",
+        f"Slot {decision.slot}: {_count(len(decision.allocation.rings), 'ring')}",
         "job",
         "#workers",
         "servers, in ring order",
