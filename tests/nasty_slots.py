@@ -79,6 +79,7 @@ def nasty_jobs(draw, name):
         rate=draw(st.sampled_from((1, 100, 1e-6, 1e9))),
         budget=draw(st.none() | st.sampled_from((1, 5, 40)).map(lambda most: Resources({"gpu": most}))),
         resize_cost=draw(st.sampled_from((0, 0, 0, 1, 1e9))),
+        work=draw(st.sampled_from((None, None, 1, 7.5, 1e9))),
     )
 
 

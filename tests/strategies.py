@@ -151,6 +151,7 @@ def jobs(draw, wild=False):
         arrival=draw(st.integers(0, MOST_SLOTS if wild else 5)),
         budget=draw(st.none() | budget.map(Resources)),
         resize_cost=draw(st.just(0) | at_least_zero(wild)) if costs else 0,
+        work=draw(st.none() | st.integers(1, 5000) | positive(wild)),
     )
 
 

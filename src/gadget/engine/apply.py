@@ -127,7 +127,7 @@ def _serve(state: State, slot: int) -> State:
     active, ended = dict(state.active), dict(state.ended)
     for ring in state.running.rings:
         record = _credit(active[ring.job], ring, state.slot_seconds, restart=ring.job in state.restarting)
-        if record.active.largest_ring:
+        if record.active.largest_ring and not record.active.is_complete(state.slot_seconds):
             active[ring.job] = record
         else:
             del active[ring.job]
@@ -150,9 +150,10 @@ def _credit(record: JobRecord, ring: Ring, slot_seconds: float, *, restart: bool
     work, lost = active.work_done, record.work_lost
     if work is not None:  # else it is ζ·z, exactly
         done = float(active.job.work_in_slot(ring.size, slot_seconds, restart=restart))
-        work += done
         if restart:
             lost += float(active.job.work_in_slot(ring.size, slot_seconds)) - done
+        # It ends within the slot in which all is done.
+        work = work + done if active.job.work is None else min(work + done, active.job.work)
     try:
         served = ActiveJob(active.job, active.served + ring.size, work)
     except InvalidValue as error:

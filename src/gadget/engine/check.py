@@ -41,6 +41,8 @@ def _check_jobs(state: State, sound: State | None) -> Iterator[str]:
         yield from _check_record(state, name, record)
         if record.ending is not None or record.ended is not None:
             yield f"job {name!r} is active, but ended in slot {record.ended}"
+        if record.active.is_complete(state.slot_seconds):
+            yield f"job {name!r} is active, but its work is done"
         if not record.active.largest_ring:
             yield f"job {name!r} is active, but its budget pays for no ring"
     for name, record in _new_records(state.ended, None if sound is None else sound.ended):
@@ -49,8 +51,12 @@ def _check_jobs(state: State, sound: State | None) -> Iterator[str]:
             yield f"job {name!r} has ended, but not said how and when"
         elif not record.arrived <= record.ended <= state.slot:
             yield f"job {name!r} arrived in slot {record.arrived}, so it cannot have ended in {record.ended}"
-        elif record.ending is not JobStatus.LEFT and record.active.largest_ring:
+        elif record.ending is not JobStatus.LEFT and not _is_over(state, record):
             yield f"job {name!r} has {record.ending}, but its budget pays for another ring"
+
+
+def _is_over(state: State, record: JobRecord) -> bool:
+    return not record.active.largest_ring or record.active.is_complete(state.slot_seconds)
 
 
 def _new_records(
@@ -101,7 +107,8 @@ def _check_service(name: str, record: JobRecord) -> Iterator[str]:
         yield f"job {name!r} has lost {lost:g} work in {record.restarts} restarts"
     if work is not None and job.rate is not None:
         whole = job.rate * served
-        if abs(work + lost - whole) > TOLERANCE * whole:
+        ends_early = job.work is not None and work >= job.work
+        if abs(work + lost - whole) > TOLERANCE * whole and not (ends_early and work + lost < whole):
             yield f"job {name!r} has done {work:g} and lost {lost:g} of {whole:g} work"
 
 

@@ -18,7 +18,7 @@ class JobStatus(StrEnum):
     WAITING = "waiting"
     RUNNING = "running"
     FINISHED = "finished"
-    """Its budget pays for no further ring."""
+    """Its work is done, or its budget pays for no further ring."""
     LEFT = "left"
     """It was cancelled."""
     REFUSED = "refused"

@@ -20,6 +20,7 @@ class Reason(StrEnum):
 
     NOT_ARRIVED = "not-arrived"
     BUDGET = "budget"
+    DONE = "done"
     TOO_LARGE = "too-large"
     CAPACITY = "capacity"
     BANDWIDTH = "bandwidth"

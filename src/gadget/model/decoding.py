@@ -105,6 +105,7 @@ def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
         arrival=found.arrival,
         budget=None if found.budget is UNSET else shared.resources(found.budget, "budget"),
         resize_cost=found.resize_cost,
+        work=None if found.work is UNSET else found.work,
     )
 
 

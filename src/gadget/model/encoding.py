@@ -62,6 +62,8 @@ def _job_doc(job: Job) -> dict[str, Any]:
         document["timing"] = _fields(job.timing)
     if job.resize_cost:
         document["resize_cost"] = _number(job.resize_cost)
+    if job.work is not None:
+        document["work"] = _number(job.work)
     document["utility"] = _utility_doc(job.utility)
     return document
 

@@ -19,7 +19,7 @@ from gadget.model.quantity import (
 from gadget.model.resources import Resources
 from gadget.model.ring import Ring
 from gadget.model.timing import Timing
-from gadget.model.utility import Utility
+from gadget.model.utility import Capped, Utility
 
 Floats = NDArray[np.float64]
 
@@ -50,12 +50,21 @@ class Job:
     """F: what it may take over its life, in resource × slots; a resource not named has no limit."""
     resize_cost: float = 0.0
     """Work that a restart loses (see `ActiveJob.is_restart`), up to all of its slot."""
+    work: float | None = None
+    """All there is to do: the job ends when it is done, if its budget does not end it before."""
 
+    worth: Utility = field(init=False, repr=False, compare=False)
+    """The utility of what it can do: as given, and level from its total work on."""
     worker_slots: float = field(init=False, repr=False, compare=False)
     """min_r F^r / l^r: worker-slots that the budget pays for; infinite without a budget."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "worker_slots", _count_worker_slots(self.resources, self.budget))
+        if self.work is not None:
+            check_positive("work", self.work)
+        object.__setattr__(
+            self, "worth", self.utility if self.work is None else Capped(self.utility, self.work)
+        )
         check_name("name", self.name)
         check_whole("arrival", self.arrival, 0, MOST_SLOTS)
         check_whole("workers.max", self.max_workers, 1, MOST_WORKERS)
@@ -85,8 +94,8 @@ class Job:
 
     @property
     def work_is_proportional(self) -> bool:
-        """True when its work is ζ·z exactly, whatever its rings were."""
-        return self.rate is not None and not self.resize_cost
+        """True when its work is ζ·z exactly, whatever its rings were and however much there is to do."""
+        return self.rate is not None and not self.resize_cost and self.work is None
 
     def work_in_slot(self, workers: ArrayLike, slot_seconds: float, *, restart: bool = False) -> Floats:
         """Work that rings of the given sizes do in one slot: 0 workers none, a restart less its cost."""
@@ -148,6 +157,11 @@ class ActiveJob:
             return self.served * job.rate
         return self.served * float(job.work_in_slot(job.max_workers, slot_seconds)) / job.max_workers
 
+    def is_complete(self, slot_seconds: float) -> bool:
+        """True when all its work is done."""
+        total = self.job.work
+        return total is not None and self.work(slot_seconds) >= total * (1 - TOLERANCE)
+
     def is_restart(self, ring: Ring, before: Ring | None) -> bool:
         """True when its workers must load what was done so far: it was served, and not by the same workers.
 
@@ -160,4 +174,4 @@ class ActiveJob:
         """π_{iκ} in (12): the true utility that rings of the given sizes add in one slot."""
         done = self.work(slot_seconds)
         more = self.job.work_in_slot(workers, slot_seconds, restart=restart)
-        return self.job.utility.gain(done, done + more)
+        return self.job.worth.gain(done, done + more)

@@ -292,6 +292,55 @@ class Table(Utility):
         return np.concatenate([before, inner, [0.0]])
 
 
+@dataclass(frozen=True, slots=True)
+class Capped(Utility):
+    """What the first `most` work is worth by another utility; more adds nothing.
+
+    Not a kind of its own in files: it is what a job with a total of work makes of its utility.
+    """
+
+    inner: Utility
+    most: float
+    kind: ClassVar[str] = "capped"
+
+    @property
+    def greatest_curvature(self) -> float:
+        """That of the inner one, unless it can fall: then it bends upwards where the cap stops it."""
+        return self.inner.greatest_curvature if self.inner.non_decreasing else math.inf
+
+    @property
+    def least_slope(self) -> float:
+        """Never above 0, which it is past the cap."""
+        return min(0.0, self.inner.least_slope)
+
+    @property
+    def landmarks(self) -> Floats:
+        """Those of the inner one, and the cap."""
+        return np.append(self.inner.landmarks, self.most)
+
+    def value(self, work: ArrayLike) -> Floats:
+        """μ at each amount of work."""
+        return self.inner.value(np.minimum(_array(work), self.most))
+
+    def gain(self, start: float, end: ArrayLike) -> Floats:
+        """μ(end) − μ(start)."""
+        return self.inner.gain(min(start, self.most), np.minimum(_array(end), self.most))
+
+    @classmethod
+    def gains_of_each(cls, each: Sequence[Self], start: Floats, end: Floats) -> Floats:
+        """The gain of each of several, all of one inner kind at once."""
+        most = np.array([one.most for one in each])
+        gains = np.empty_like(end)
+        for kind in {type(one.inner) for one in each}:
+            rows = [row for row, one in enumerate(each) if type(one.inner) is kind]
+            gains[rows] = kind.gains_of_each(
+                [each[row].inner for row in rows],
+                np.minimum(start[rows], most[rows]),
+                np.minimum(end[rows], most[rows, None]),
+            )
+        return gains
+
+
 def find_majorant(values: ArrayLike, upto: int | None = None, *, at: ArrayLike | None = None) -> Floats:
     """The least concave sequence ≥ `values`, for the points 0 … upto.
 

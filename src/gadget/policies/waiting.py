@@ -18,6 +18,8 @@ def find_obstacle(
     job = active.job
     if snapshot.slot < job.arrival:
         return Waiting(job.name, Reason.NOT_ARRIVED, f"arrives in slot {job.arrival}")
+    if active.is_complete(snapshot.slot_seconds):
+        return Waiting(job.name, Reason.DONE, f"has done all its work of {job.work:g}")
     if not active.largest_ring:
         return Waiting(
             job.name,

@@ -66,9 +66,9 @@ def _obstacle_of(job: Job, slots: int) -> str | None:
         return "its restarts cost work (resize_cost), so what it gains depends on its ring of the slot before"
     # A budget that outlasts the horizon couples no slots.
     outlasts = job.worker_slots >= job.max_workers * (slots - job.arrival)
-    if admits_certificate(job) or (outlasts and job.utility.admits_guarantee):
+    if admits_certificate(job) or (outlasts and job.worth.admits_guarantee):
         return None
-    if not job.utility.admits_guarantee:
+    if not job.worth.admits_guarantee:
         return f"its utility ({job.utility.kind}) is not concave and non-decreasing"
     if job.min_workers > 1:
         return f"its budget may leave less than its smallest ring of {job.min_workers} workers takes"

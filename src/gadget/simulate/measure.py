@@ -38,13 +38,13 @@ class Meter:
         """Take one step and say what the slot came to."""
         self._state = step.state
         for job in step.arrived:
-            self._utility[job.name] = float(job.utility.value(0.0))
+            self._utility[job.name] = float(job.worth.value(0.0))
         decision = step.decision
         rings = decision.allocation.rings
         for ring in rings:
             record = step.state.record_of(ring.job)
             work = record.active.work(self._scenario.slot_seconds)
-            self._utility[ring.job] = float(record.job.utility.value(work))
+            self._utility[ring.job] = float(record.job.worth.value(work))
         loads = self._link_loads(step.snapshot, decision.allocation)
         self._loads.add(loads)
         self._sizes.add({self._job_number[ring.job]: ring.size for ring in rings})
@@ -86,7 +86,7 @@ class Meter:
         )
 
     def _job_result(self, record: JobRecord) -> JobResult:
-        name, utility = record.job.name, record.job.utility
+        name, utility = record.job.name, record.job.worth
         work = float(record.active.work(self._scenario.slot_seconds))
         status = self._state.status_of(name)
         return JobResult(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gadget.model.job import Job
-from gadget.model.utility import Energy, Table, Utility
+from gadget.model.utility import Capped, Energy, Table, Utility
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -61,16 +61,16 @@ def _find_values(job: Job, points: Integers, slot_seconds: float) -> Floats:
     """For each point what it, and any number of worker-slots since the point before, can gain at most."""
     fastest = float(job.work_in_slot(job.min_workers, slot_seconds)) / job.min_workers
     work: Floats = fastest * points.astype(np.float64)
-    values = job.utility.gain(0.0, work)
-    if job.utility.non_decreasing:
+    values = job.worth.gain(0.0, work)
+    if job.worth.non_decreasing:
         return values
     if not job.work_is_proportional:
         parts: Floats = np.linspace(work[:-1], work[1:], _PARTS + 1, dtype=np.float64)
-        most = np.maximum(values[1:], _most_between(job.utility, parts[:-1], parts[1:]).max(axis=0))
+        most = np.maximum(values[1:], _most_between(job.worth, parts[:-1], parts[1:]).max(axis=0))
         return np.maximum.accumulate(np.concatenate([values[:1], most]))
     apart = np.flatnonzero(np.diff(points) > 1)
     values[apart + 1] = np.maximum(
-        values[apart + 1], _most_between(job.utility, work[apart] + fastest, work[apart + 1])
+        values[apart + 1], _most_between(job.worth, work[apart] + fastest, work[apart + 1])
     )
     return values
 
@@ -87,6 +87,8 @@ def _most_between(utility: Utility, start: Floats, end: Floats) -> Floats:
     if utility.non_decreasing:
         return utility.gain(0.0, end)
     match utility:
+        case Capped(inner=inner, most=cap):
+            return _most_between(inner, np.minimum(start, cap), np.minimum(end, cap))
         case Energy(progress=None):
             return utility.gain(0.0, start)
         case Energy(progress=Utility() as progress):

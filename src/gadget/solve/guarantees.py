@@ -72,7 +72,7 @@ def admits_certificate(job: Job) -> bool:
     so no `timing`, and rings down to a single worker.
     """
     uncoupled = math.isinf(job.worker_slots) or (job.timing is None and job.min_workers == 1)
-    return job.utility.admits_guarantee and uncoupled
+    return job.worth.admits_guarantee and uncoupled
 
 
 def node_violation_factor(demand: ArrayLike, allocation: ArrayLike, capacity: ArrayLike) -> float:

@@ -52,7 +52,7 @@ def clairvoyant_bound(scenario: Scenario) -> float:
     Σ_k x_ik ≤ budget. The value is computed from the LP's prices, so that it is a bound whatever the solver's
     tolerance.
     """
-    idle = sum(float(job.utility.value(0.0)) for job in scenario.jobs)
+    idle = sum(float(job.worth.value(0.0)) for job in scenario.jobs)
     network = compile_network(scenario.cluster)
     edges = _find_edges(scenario)
     entrants = (_find_rival(scenario, network, job, edges) for job in scenario.jobs)

@@ -85,7 +85,7 @@ def _concave_gains(problem: SlotProblem, job: int, pieces: int) -> Floats:
     """Gains of 0 … most workers in fractions of a worker, made concave."""
     active = problem.jobs[job]
     workers = np.arange(pieces + 1) / PIECES_PER_WORKER
-    if active.job.utility.concave and active.job.timing is None and active.job.min_workers == 1:
+    if active.job.worth.concave and active.job.timing is None and active.job.min_workers == 1:
         return active.gains(workers, problem.slot_seconds)
     # Known at the sizes that are listed, straight between them and down to nothing.
     own = problem.pair_job == job

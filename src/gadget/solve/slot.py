@@ -130,8 +130,8 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True, by_ring: bo
     stays_stand_in = False
     for place, (one, before) in enumerate(zip(able, running, strict=True)):
         active, job = one.active, one.active.job
-        is_plain = type(job.utility) in _PLAIN
-        stands_in = not is_plain and majorant and not job.utility.concave
+        is_plain = type(job.worth) in _PLAIN
+        stands_in = not is_plain and majorant and not job.worth.concave
         if stands_in:
             gains[place] = _majorant_gains(snapshot, active, one.sizes)
         if before is not None and one.least <= before.size <= one.most:
@@ -187,7 +187,11 @@ class _Able(NamedTuple):
 
 def _find_able(snapshot: Snapshot, network: Network) -> list[_Able]:
     """Jobs that have arrived, with budget left, and a ring of some size on the empty cluster."""
-    arrived = [active for active in snapshot.jobs if active.job.arrival <= snapshot.slot]
+    arrived = [
+        active
+        for active in snapshot.jobs
+        if active.job.arrival <= snapshot.slot and not active.is_complete(snapshot.slot_seconds)
+    ]
     facts = find_facts(network).of([active.job for active in arrived])
     # One row of sizes that all jobs cut theirs from.
     row = np.arange(max((fact.most for fact in facts), default=0) + 1)
@@ -207,13 +211,13 @@ def _true_gains(snapshot: Snapshot, able: list[_Able]) -> list[Floats]:
         if one.active.job.rate is None:
             found[place] = snapshot.gains(one.active, one.sizes)
         else:
-            by_kind.setdefault(type(one.active.job.utility), []).append(place)
+            by_kind.setdefault(type(one.active.job.worth), []).append(place)
     for kind, places in by_kind.items():
         widest = max(able[place].most for place in places)
         rate = np.array([able[place].active.job.rate for place in places], dtype=np.float64)
         done = np.array([able[place].active.work(snapshot.slot_seconds) for place in places])
         ends = done[:, None] + rate[:, None] * np.arange(1, widest + 1)
-        table = kind.gains_of_each([able[place].active.job.utility for place in places], done, ends)
+        table = kind.gains_of_each([able[place].active.job.worth for place in places], done, ends)
         for row, place in zip(table, places, strict=True):
             found[place] = row[able[place].least - 1 : able[place].most]
     return found
@@ -232,7 +236,7 @@ def _majorant_gains(
     largest ring does in the slots left; with timing, what each size does in this slot, and whole slots of
     the ring that does most.
     """
-    utility = active.job.utility
+    utility = active.job.worth
     slots_left = snapshot.slots - snapshot.slot
     done = active.work(snapshot.slot_seconds)
     works = active.job.work_in_slot(sizes, snapshot.slot_seconds)

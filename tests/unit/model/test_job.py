@@ -217,3 +217,19 @@ def test_they_are_values():
         JOB.rate = 4
     with pytest.raises(TypeError):
         Job("positional")
+
+
+def test_a_job_with_a_total_of_work_is_complete_when_it_is_done():
+    finite = replace(JOB, work=3.0)
+    rate = JOB.rate
+    begun = ActiveJob(finite, 0, 0.0)
+    assert not begun.is_complete(60)
+    assert ActiveJob(finite, 9, 3.0).is_complete(60)
+    assert not ActiveJob(replace(JOB, work=None), 9, 1e9).is_complete(60)
+    reached = min(3.0, rate * 2)
+    assert begun.gains(2, 60) == pytest.approx(float(finite.utility.gain(0, reached)))
+    assert begun.gains(finite.max_workers, 60) == pytest.approx(
+        float(finite.utility.gain(0, min(3.0, rate * finite.max_workers)))
+    )
+    with pytest.raises(InvalidValue, match="work is 0"):
+        replace(JOB, work=0)
