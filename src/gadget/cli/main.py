@@ -9,7 +9,7 @@ from typing import Annotated, TextIO
 import typer
 from rich.text import Text
 
-from gadget.cli import decide, generate, inspect, reproduce, simulate
+from gadget.cli import decide, generate, inspect, reproduce, simulate, trace
 from gadget.cli.console import remarks
 from gadget.errors import BadInput, GadgetError
 
@@ -27,6 +27,7 @@ decide.add_to(app)
 simulate.add_to(app)
 inspect.add_to(app)
 reproduce.add_to(app)
+trace.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -182,6 +182,13 @@ class SnapshotDoc(_Document, frozen=True, kw_only=True):
     running: tuple[RingDoc, ...] = ()
 
 
+class ClusterFileDoc(_Document, frozen=True, kw_only=True):
+    """A cluster in a file of its own."""
+
+    version: Literal[1] = 1
+    cluster: ClusterDoc
+
+
 class WaitingDoc(_Document, frozen=True):
     """A job that gets no ring, and why."""
 
@@ -213,10 +220,12 @@ class DecisionDoc(_Document, frozen=True, kw_only=True):
     surrogate: SurrogateDoc | UnsetType = UNSET
 
 
-DOCUMENTS: dict[str, type[ScenarioDoc | SnapshotDoc | DecisionDoc]] = {
+DOCUMENTS: dict[str, type[ScenarioDoc | SnapshotDoc | DecisionDoc | ClusterFileDoc | ClusterDoc]] = {
     "scenario": ScenarioDoc,
     "snapshot": SnapshotDoc,
     "decision": DecisionDoc,
+    "cluster": ClusterFileDoc,
+    "bare-cluster": ClusterDoc,
 }
 
 

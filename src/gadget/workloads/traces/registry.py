@@ -74,14 +74,16 @@ def read_trace(paths: Sequence[Path], *, strict: bool = False, progress: Progres
         )
     trace = first.read(parts, Reading(strict=strict, progress=progress))
     if not len(trace):
-        why = "; ".join(f"{count:,} {reason}" for reason, count in trace.left_out.items())
-        bad = (
-            f"; {trace.bad.count:,} rows are bad, the first: {trace.bad.first[0]}" if trace.bad.count else ""
-        )
-        raise BadFile(
-            f"{parts[0].path}: holds no job{f' ({why}{bad})' if why or bad else ''}. Check the file."
-        )
+        raise _complain_of_nothing(trace)
     return trace.said(*notes)
+
+
+def _complain_of_nothing(trace: Trace) -> BadFile:
+    why = [f"{count:,} {reason}" for reason, count in trace.left_out.items()]
+    if trace.bad.count:
+        why.append(f"bad rows: {trace.bad.count:,}, the first: {trace.bad.first[0]}")
+    told = f" ({'; '.join(why)})" if why else ""
+    return BadFile(f"{trace.files[0]}: holds no job{told}. Check the file.")
 
 
 def _find_format(part: Part) -> Format:

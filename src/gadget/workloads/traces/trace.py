@@ -81,14 +81,22 @@ class Trace:
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Jobs that are none of ours, by reason."""
     bad: BadRows = BadRows()
+    origin_seconds: float | None = None
+    """Where its time begins, by its own clock; None: with its first job."""
 
     def __len__(self) -> int:
         return len(self.submit_seconds)
 
     @property
     def since_start(self) -> Floats:
-        """Submissions in seconds after the first one."""
-        return self.submit_seconds - self.submit_seconds[:1] if len(self) else self.submit_seconds
+        """Submissions in seconds after its time began."""
+        return self.submit_seconds - self._origin
+
+    @property
+    def _origin(self) -> float:
+        if self.origin_seconds is not None:
+            return self.origin_seconds
+        return float(self.submit_seconds[0]) if len(self) else 0.0
 
     @property
     def gpu_demand(self) -> Floats:
@@ -96,16 +104,15 @@ class Trace:
         whole = self.gpus.astype(np.float64)
         return whole if self.gpu_share is None else whole * self.gpu_share
 
-    def take(self, rows: Any, **left_out: int) -> "Trace":
-        """Only these rows, by number or by mask; keywords add to what was left out (`_` for a blank)."""
+    def take(self, rows: Any, *, later: float = 0.0) -> "Trace":
+        """Only these rows, by number or by mask; time begins as before, or that many seconds later."""
         columns: dict[str, Any] = {
             one.name: value[rows]
             for one in fields(self)
             if isinstance(value := getattr(self, one.name), np.ndarray | Labels)
         }
         columns["extra"] = {key: values[rows] for key, values in self.extra.items()}
-        more = {key.replace("_", " "): count for key, count in left_out.items() if count}
-        return replace(self, **columns, left_out={**self.left_out, **more})
+        return replace(self, **columns, origin_seconds=self._origin + later)
 
     def said(self, *notes: str) -> "Trace":
         """The same with further notes."""
