@@ -1,12 +1,20 @@
 """The default policy on ten thousand slots that are hard on it: no crash, no violation, no false claim."""
 
+import re
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 
 from gadget.model.claims import find_false_claims
+from gadget.model.cluster import Server
 from gadget.model.referee import find_violations
+from gadget.model.resources import Resources
 from gadget.policies.gadget import Gadget
 from gadget.policies.policy import ask
+from gadget.solve.greedy import place_greedily
+from gadget.solve.network import compile_network
+from gadget.solve.room import Room
 from tests.brute_optimum import find_optimum
 from tests.nasty_slots import nasty_slots
 from tests.strategies import snapshots
@@ -49,3 +57,38 @@ def test_the_optimum_lies_between_the_rings_and_the_bound(snapshot):
     best, _ = find_optimum(snapshot)
     assert decision.objective <= best * (1 + 1e-9) + 1e-12
     assert decision.upper_bound >= best * (1 - 1e-9)
+
+
+CHANGE = re.compile(r"a ring of (\d+) would run with (.*) on (\S+) \(worth")
+
+
+@settings(max_examples=400)
+@given(snapshot=nasty_slots())
+def test_the_room_that_is_said_to_be_missing_is_all_that_is_missing(snapshot):
+    decision = ask(Gadget(), snapshot, 0)
+    for waiting in decision.waiting:
+        if told := CHANGE.search(waiting.detail):
+            more = {name: float(amount) for amount, name in re.findall(r"(\S+) more (\S+)", told[2])}
+            roomier = replace(
+                snapshot.cluster,
+                servers=tuple(
+                    Server(
+                        one.name,
+                        Resources(
+                            {
+                                name: one.resources.get(name, 0) + more.get(name, 0) * (1 + 1e-3)
+                                for name in {*one.resources, *more}
+                            }
+                        ),
+                    )
+                    if one.name == told[3]
+                    else one
+                    for one in snapshot.cluster.servers
+                ),
+            )
+            room = Room(compile_network(roomier))
+            for ring in decision.allocation.rings:
+                room.take(snapshot.job_by_name[ring.job].job, ring)
+            job = snapshot.job_by_name[waiting.job].job
+            assert job.min_workers == int(told[1])
+            assert place_greedily(room, job, job.min_workers) is not None

@@ -13,6 +13,7 @@ from gadget.errors import InvalidValue
 from gadget.model.quantity import check_at_least_zero, check_number, check_positive
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 class Utility(ABC):
@@ -31,11 +32,14 @@ class Utility(ABC):
         """μ(end) − μ(start), exact where subtracting the two values would cancel."""
 
     @classmethod
-    def gains_of_each(cls, each: Sequence[Self], start: Floats, end: Floats) -> Floats:
-        """The gain of each of several utilities of this kind, a row each: `end` has a row for each too."""
-        return np.array(
-            [one.gain(float(begin), row) for one, begin, row in zip(each, start, end, strict=True)]
-        )
+    def gains_of_each(cls, each: Sequence[Self], which: Integers, start: Floats, end: Floats) -> Floats:
+        """Gains μ(end) − μ(start) of several utilities of this kind: of each in turn, `which` says whose.
+
+        `start` is that of each utility; `which` rises.
+        """
+        cuts = np.searchsorted(which, np.arange(1, len(each)))
+        parts = zip(each, start.tolist(), np.split(end, cuts), strict=True)
+        return np.concatenate([one.gain(begin, ends) for one, begin, ends in parts])
 
     @property
     def greatest_curvature(self) -> float:
@@ -87,9 +91,9 @@ class Sqrt(Utility):
         return self.scale * _root_step(start, _array(end))
 
     @classmethod
-    def gains_of_each(cls, each: Sequence[Self], start: Floats, end: Floats) -> Floats:
+    def gains_of_each(cls, each: Sequence[Self], which: Integers, start: Floats, end: Floats) -> Floats:
         """The gain of each of several, all at once."""
-        return _scales(each) * _root_step(start[:, None], end)
+        return _scales(each)[which] * _root_step(start[which], end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +115,9 @@ class Log(Utility):
         return self.scale * _log_step(start, _array(end))
 
     @classmethod
-    def gains_of_each(cls, each: Sequence[Self], start: Floats, end: Floats) -> Floats:
+    def gains_of_each(cls, each: Sequence[Self], which: Integers, start: Floats, end: Floats) -> Floats:
         """The gain of each of several, all at once."""
-        return _scales(each) * _log_step(start[:, None], end)
+        return _scales(each)[which] * _log_step(start[which], end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +142,11 @@ class Linear(Utility):
     def gain(self, start: float, end: ArrayLike) -> Floats:
         """μ(end) − μ(start)."""
         return self.scale * (_array(end) - start)
+
+    @classmethod
+    def gains_of_each(cls, each: Sequence[Self], which: Integers, start: Floats, end: Floats) -> Floats:
+        """The gain of each of several, all at once."""
+        return _scales(each)[which] * (end - start[which])
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,17 +336,18 @@ class Capped(Utility):
         return self.inner.gain(min(start, self.most), np.minimum(_array(end), self.most))
 
     @classmethod
-    def gains_of_each(cls, each: Sequence[Self], start: Floats, end: Floats) -> Floats:
+    def gains_of_each(cls, each: Sequence[Self], which: Integers, start: Floats, end: Floats) -> Floats:
         """The gain of each of several, all of one inner kind at once."""
         most = np.array([one.most for one in each])
+        start, end = np.minimum(start, most), np.minimum(end, most[which])
+        kinds = [type(one.inner) for one in each]
         gains = np.empty_like(end)
-        for kind in {type(one.inner) for one in each}:
-            rows = [row for row, one in enumerate(each) if type(one.inner) is kind]
-            gains[rows] = kind.gains_of_each(
-                [each[row].inner for row in rows],
-                np.minimum(start[rows], most[rows]),
-                np.minimum(end[rows], most[rows, None]),
-            )
+        for kind in set(kinds):
+            own = np.array([other is kind for other in kinds])
+            asked = own[which]
+            number = np.cumsum(own) - 1
+            inner = [one.inner for one in each if type(one.inner) is kind]
+            gains[asked] = kind.gains_of_each(inner, number[which[asked]], start[own], end[asked])
         return gains
 
 
@@ -388,9 +398,8 @@ def _log_step(start: float | Floats, end: Floats) -> Floats:
     return np.asarray(np.sign(end - start) * np.log1p(step))
 
 
-def _scales(each: Sequence["Sqrt"] | Sequence["Log"]) -> Floats:
-    """A column of their scales."""
-    return np.array([one.scale for one in each], dtype=np.float64)[:, None]
+def _scales(each: Sequence["Sqrt"] | Sequence["Log"] | Sequence["Linear"]) -> Floats:
+    return np.array([one.scale for one in each], dtype=np.float64)
 
 
 def _array(numbers: ArrayLike) -> Floats:

@@ -10,7 +10,7 @@ from gadget.model.ring import Allocation
 from gadget.model.snapshot import Snapshot
 from gadget.policies.waiting import find_obstacle
 from gadget.solve.network import Network
-from gadget.solve.quotes import Quotes
+from gadget.solve.quotes import Lack, Quotes
 from gadget.solve.reach import find_largest_rings
 from gadget.solve.slot import SlotProblem
 
@@ -31,13 +31,15 @@ def explain_by_prices(
         problem.jobs[job].job.name: one for job, one in zip(quotes.jobs.tolist(), _read(quotes), strict=True)
     }
     names = tuple(network.resource_number)
+    lacks = [_describe(network, names, lack) for lack in quotes.lacks]
     sizes = np.diff(problem.pair_start)
     for active in waiting:
         name = active.job.name
         if name not in found and not sizes[problem.number_of[name]]:
             found[name] = _lose(name)
         elif name not in found:
-            found[name] = _explain(network, names, active.job, quoted[name])
+            one = quoted[name]
+            found[name] = _explain(network, names, active.job, one, lacks[one.lack])
     return tuple(found[active.job.name] for active in waiting)
 
 
@@ -48,17 +50,18 @@ class _Quote(NamedTuple):
     gain: float
     resource_cost: list[float]
     link_cost: float
-    fitting: int
-    server: int
-    missing: list[float]
-    missing_cost: float
+    lack: int
     reachable_gbps: float
     link: int
 
-    @property
-    def lacking(self) -> float:
-        """By how much the gain falls short of the cost."""
-        return sum(self.resource_cost) + self.link_cost - self.gain
+
+class _Lack(NamedTuple):
+    """What jobs that ask for the same smallest ring are short of, in words."""
+
+    fitting: int
+    taken: str
+    change: str
+    """What would make room for the smallest ring."""
 
 
 def _read(quotes: Quotes) -> list[_Quote]:
@@ -67,37 +70,45 @@ def _read(quotes: Quotes) -> list[_Quote]:
         quotes.gain,
         quotes.resource_cost,
         quotes.link_cost,
-        quotes.fitting,
-        quotes.server,
-        quotes.missing,
-        quotes.missing_cost,
+        quotes.lack,
         quotes.reachable_gbps,
         quotes.link,
     )
     return [_Quote(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
+def _describe(network: Network, names: tuple[str, ...], lack: Lack) -> _Lack:
+    missing = [
+        (name, amount) for name, amount in zip(names, lack.missing.tolist(), strict=True) if amount > 0
+    ]
+    short = " and ".join(name for name, _ in missing) or "room"
+    fits = "no worker fits" if not lack.fitting else f"{lack.fitting} of {lack.smallest} workers fit"
+    needs = " and ".join(f"{amount:.4g} more {name}" for name, amount in missing)
+    change = (
+        f"a ring of {lack.smallest} would run with {needs} on {network.nodes[lack.server]} "
+        f"(worth {lack.cost:.4g})"
+    )
+    return _Lack(lack.fitting, f"{short} is taken, {fits} on what is free", change)
+
+
 def _lose(name: str) -> Waiting:
     return Waiting(name, Reason.GAIN, "a ring in this slot would lower its utility")
 
 
-def _explain(network: Network, names: tuple[str, ...], job: Job, quote: _Quote) -> Waiting:
+def _explain(network: Network, names: tuple[str, ...], job: Job, quote: _Quote, lack: _Lack) -> Waiting:
+    """The offer is for the ring that comes nearest to paying, the change for the one that fits soonest."""
     offer = "a ring would gain nothing now, so it runs where room stands idle"
     if quote.size:
-        offer = f"a ring of {quote.size} would gain {quote.gain:.4g} and take {_tell_cost(names, quote)}"
-    if quote.fitting < job.min_workers:
-        short = " and ".join(name for name, lack in zip(names, quote.missing, strict=True) if lack > 0)
-        fits = "no worker fits" if not quote.fitting else f"{quote.fitting} of {job.min_workers} workers fit"
-        change = _find_cheapest_change(network, names, quote)
-        detail = f"{short or 'room'} is taken, {fits} on what is free; {offer}; it would run with {change}"
-        return Waiting(job.name, Reason.CAPACITY, detail)
+        taken = _tell_cost(names, quote)
+        offer = f"its best ring, of {quote.size}, would gain {quote.gain:.4g} and take {taken}"
+    if lack.fitting < job.min_workers:
+        return Waiting(job.name, Reason.CAPACITY, f"{lack.taken}; {offer}; {lack.change}")
     if 0 <= quote.reachable_gbps < job.bandwidth_gbps:
         full = f", {_name_link(network, quote.link)} is too full" if quote.link >= 0 else ""
-        lack = job.bandwidth_gbps - quote.reachable_gbps
         detail = (
-            f"{quote.fitting} workers fit on what is free, but no {job.min_workers} of them are joined by "
-            f"links with {job.bandwidth_gbps:g} Gbps free{full}; {offer}; "
-            f"it would run with {lack:.4g} Gbps more there"
+            f"{lack.fitting} workers fit on what is free, but no {job.min_workers} of them are joined by "
+            f"links with {job.bandwidth_gbps:g} Gbps free{full}; {offer}; a ring of {job.min_workers} "
+            f"would run with {job.bandwidth_gbps - quote.reachable_gbps:.4g} Gbps more there"
         )
         return Waiting(job.name, Reason.BANDWIDTH, detail)
     return Waiting(job.name, Reason.GAIN, f"lower gain than what runs in its place; {offer}")
@@ -109,14 +120,6 @@ def _tell_cost(names: tuple[str, ...], quote: _Quote) -> str:
     if quote.link_cost:
         paid.append(f"bandwidth worth {quote.link_cost:.4g}")
     return " and ".join(paid) or "nothing that others want"
-
-
-def _find_cheapest_change(network: Network, names: tuple[str, ...], quote: _Quote) -> str:
-    """More room on the server that comes nearest, or a greater gain: what is worth less at the prices."""
-    if quote.size and 0 < quote.lacking < quote.missing_cost:
-        return f"a gain higher by {quote.lacking:.4g} for its ring of {quote.size}"
-    needs = [f"{lack:.4g} more {name}" for name, lack in zip(names, quote.missing, strict=True) if lack > 0]
-    return f"{' and '.join(needs)} on {network.nodes[quote.server]} (worth {quote.missing_cost:.4g})"
 
 
 def _name_link(network: Network, link: int) -> str:

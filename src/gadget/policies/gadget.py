@@ -44,6 +44,7 @@ class Gadget:
             problem,
             found.rings,
             bound=found.bound,
+            worth=found.gain,
             is_proved=found.is_proved,
             prices=found.prices,
             quotes=found.quotes,

@@ -20,17 +20,19 @@ def build_decision(
     rings: tuple[Ring, ...],
     *,
     bound: float | None,
+    worth: float | None = None,
     is_proved: bool = False,
     prices: Prices | None = None,
     quotes: Quotes | None = None,
 ) -> Decision:
     """A decision with its objective, bound, status, and a reason for every job that waits.
 
-    `bound` is on the gains that were decided on. A majorant is nowhere below the true utility and equal to it
-    at the start, so that a bound on its gains bounds the true ones too.
+    `bound` is on the gains that were decided on, `worth` their sum where it is known already. A majorant is
+    nowhere below the true utility and equal to it at the start, so that a bound on its gains bounds the true
+    ones too.
     """
     allocation = Allocation(rings)
-    decided = problem.worth(rings)
+    decided = problem.worth(rings) if worth is None else worth
     literal = problem.knows_restarts and not problem.is_surrogate
     objective = decided if literal else snapshot.objective(allocation)
     if bound is not None:

@@ -6,12 +6,12 @@ is as good as one by servers: the average of best prices over all swaps is best 
 the prices.
 """
 
-import weakref
 from dataclasses import dataclass
 
 import numpy as np
 
 from gadget.solve.hierarchy import Hierarchy
+from gadget.solve.lifetime import once_in_a_life
 from gadget.solve.market import Floats, Integers, Tree, build_tree
 
 
@@ -31,19 +31,9 @@ class Classes:
     lanes: Integers
 
 
-_FOUND: dict[int, Classes] = {}
-
-
+@once_in_a_life
 def find_classes(hierarchy: Hierarchy) -> Classes:
-    """The classes of a hierarchy; found once in its life."""
-    key = id(hierarchy)
-    if key not in _FOUND:
-        _FOUND[key] = _find(hierarchy)
-        weakref.finalize(hierarchy, _FOUND.pop, key, None)
-    return _FOUND[key]
-
-
-def _find(hierarchy: Hierarchy) -> Classes:
+    """The classes of a hierarchy."""
     tree = hierarchy.tree
     count = len(tree.parent)
     key = _find_keys(hierarchy)

@@ -6,7 +6,6 @@ ring can do less (problem.md §3).
 
 from gadget.model.job import Job
 from gadget.model.ring import Ring
-from gadget.solve.ground import Sites
 from gadget.solve.network import Network
 
 Parents = dict[int, int]
@@ -57,26 +56,3 @@ def _to_root(parent: Parents, node: int) -> list[int]:
         node = parent[node]
         way.append(node)
     return way
-
-
-def close_counts(network: Network, sites: Sites, row: int, job: str, chosen: dict[int, int]) -> Ring:
-    """The ring over the chosen servers on one of the trees of the ground; its numbers are depth-first."""
-    names, parent, node_of = network.nodes, sites.parents[row], sites.nodes[row]
-    stops = sorted((sites.tree_node(row, server), server) for server in chosen)
-    workers = tuple([name for _, server in stops for name in [names[server]] * chosen[server]])
-    if len(workers) == 1:
-        return Ring(job, workers, ())
-    routes: list[tuple[str, ...]] = []
-    for place, (node, server) in enumerate(stops):
-        routes += [(names[server],)] * (chosen[server] - 1)
-        there = stops[(place + 1) % len(stops)][0]
-        up, down = [node], [there]
-        # Numbers fall on the way to the root: the greater of the two climbs until both meet.
-        while up[-1] != down[-1]:
-            if up[-1] > down[-1]:
-                up.append(parent[up[-1]])
-            else:
-                down.append(parent[down[-1]])
-        down.pop()
-        routes.append(tuple([names[node_of[step]] for step in up + down[::-1]]))
-    return Ring(job, workers, tuple(routes))

@@ -27,13 +27,10 @@ _CUT_ROUNDS = 4
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """The best bound, its prices with those of cuts made part of the links', and how much each job gets."""
+    """The best bound, and its prices with those of cuts made part of the links'."""
 
     bound: float
     prices: ClassPrices
-    mass: Floats
-    is_solved: bool
-    """True when the bound is the value of the linear program, up to rounding."""
 
 
 def generate_columns(
@@ -43,10 +40,9 @@ def generate_columns(
     pool = _Pool(slot)
     best, best_bound = start, bound
     asked = start
-    mass = np.zeros(len(slot.orders.most))
     cut_rounds = 0
     for _ in range(rounds):
-        reply, answers = slot.ask(asked, pool.cuts)
+        reply, answers = slot.ask_for_rings(asked, pool.cuts)
         if reply.bound < best_bound:
             best, best_bound = asked, reply.bound
         fresh = pool.add(answers)
@@ -54,25 +50,24 @@ def generate_columns(
             break
         solved = pool.solve(clock.left())
         if solved is not None and solved.value >= best_bound * (1 - 1e-7):
+            known = pool.cuts
             if cut_rounds == _CUT_ROUNDS or not pool.add_cuts():
-                return Relaxation(best_bound, _fold_in(slot, best, pool.cuts), solved.mass, True)
+                break
+            best = _with_new_cuts(best, known, pool.cuts)
             cut_rounds += 1
             solved = pool.solve(clock.left())
         if solved is None:
             break
-        mass = solved.mass
-        best = _pad(best, len(solved.prices.cut))
         # Where even the mixed prices bring nothing new, only the master's own can.
         asked = _between(best, solved.prices, _STEP) if fresh else solved.prices
-    return Relaxation(best_bound, _fold_in(slot, best, pool.cuts), mass, False)
+    return Relaxation(best_bound, _fold_in(slot, best, pool.cuts))
 
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """The master's value, how much it takes of each job, and its prices."""
+    """The master's value and its prices."""
 
     value: float
-    mass: Floats
     prices: ClassPrices
 
 
@@ -155,13 +150,11 @@ class _Pool:
         if found is None:
             return None
         value, self._values, prices = found
-        mass = np.zeros(self._jobs)
-        np.add.at(mass, np.array(self._job_of, dtype=np.int64), self._values)
         prices = prices[self._jobs :]
         servers = self._nodes * self._resources
         unit = prices[:servers].reshape(self._nodes, self._resources)
         edge, cut = prices[servers : servers + self._nodes], prices[servers + self._nodes :]
-        return _Solved(value, mass, ClassPrices(unit, edge, cut))
+        return _Solved(value, ClassPrices(unit, edge, cut))
 
     def add_cuts(self) -> bool:
         """Add the share cuts that the master's point breaks; False if there are none."""
@@ -245,14 +238,13 @@ def _between(one: ClassPrices, other: ClassPrices, step: float) -> ClassPrices:
 def _fold_in(slot: RelaxedSlot, prices: ClassPrices, cuts: Cuts) -> ClassPrices:
     """Prices without cuts: a ring as wide as a link takes all its shares, a Gbps its part of them."""
     edge = prices.edge.copy()
-    known = len(prices.cut)  # cuts may have come after these prices
-    if known == len(cuts.node) and known:
+    if len(cuts.node):
         np.add.at(edge, cuts.node, prices.cut * cuts.shares / slot.classes.width[cuts.node])
     return ClassPrices(prices.unit, edge, np.zeros(0))
 
 
-def _pad(prices: ClassPrices, cuts: int) -> ClassPrices:
+def _with_new_cuts(prices: ClassPrices, known: Cuts, cuts: Cuts) -> ClassPrices:
     """The prices with a price of 0 for cuts that are new; a bound at them holds with or without."""
-    if len(prices.cut) == cuts:
-        return prices
-    return ClassPrices(prices.unit, prices.edge, np.zeros(cuts))
+    old = dict(zip(zip(known.node.tolist(), known.shares.tolist(), strict=True), prices.cut, strict=True))
+    named = zip(cuts.node.tolist(), cuts.shares.tolist(), strict=True)
+    return ClassPrices(prices.unit, prices.edge, np.array([old.get(cut, 0.0) for cut in named]))

@@ -71,8 +71,8 @@ def scale_prices(slot: RelaxedSlot, prices: ClassPrices, enough: float) -> tuple
     so it falls by no more than slope · distance to the other end: a share of `enough` of that will do.
     """
     low, high, low_slope, high_slope = 0.0, np.inf, -np.inf, np.inf
-    best_factor, best = 1.0, slot.ask(prices)[0]
-    factor, step, slope = 1.0, _FIRST_STEP, _slope(slot, prices, best)
+    best_factor, best = 1.0, slot.ask(prices)
+    factor, step, slope = 1.0, _FIRST_STEP, best.left_over
     for _ in range(_SCALE_STEPS):
         if slope < 0:  # more is sold than there is: dearer
             low, low_slope = factor, slope
@@ -87,17 +87,11 @@ def scale_prices(slot: RelaxedSlot, prices: ClassPrices, enough: float) -> tuple
         else:
             factor = high - step if high < np.inf else low + step
             factor, step = max(factor, high / 2 if high < np.inf else 0.0), 2 * step
-        reply = slot.ask(prices.scaled(factor))[0]
-        slope = _slope(slot, prices, reply)
+        reply = slot.ask(prices.scaled(factor))
+        slope = reply.left_over / factor
         if reply.bound < best.bound:
             best_factor, best = factor, reply
     return prices.scaled(best_factor), best
-
-
-def _slope(slot: RelaxedSlot, prices: ClassPrices, reply: Reply) -> float:
-    """How the bound changes along the prices: what is left over, at these prices."""
-    servers = (prices.unit * (slot.server_limit - reply.server_load)).sum()
-    return float(servers + (prices.edge * (slot.edge_limit - reply.edge_load)).sum())
 
 
 def _find_together(
@@ -119,8 +113,8 @@ def _find_together(
             assert best is not None  # the starts have been asked
             if least >= best[1].bound * (1 - enough):
                 break
-        reply = slot.ask(slot.common(prices))[0]
-        tangent = totals - reply.server_load.sum(axis=0)
+        reply = slot.ask(slot.common(prices))
+        tangent = totals - reply.size @ slot.orders.demand
         tangents.append(tangent * scale)
         heights.append(reply.bound - float(tangent @ prices))
         if best is None or reply.bound < best[1].bound:

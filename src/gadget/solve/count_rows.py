@@ -9,10 +9,27 @@ from gadget.solve.slot import SlotProblem
 Integers = NDArray[np.int64]
 
 
-def add_choice_rows(rows: RowFamilies, problem: SlotProblem, count: Integers) -> None:
-    """(13), and as many workers as the chosen size says; variables χ of the pairs come first."""
+_NONE: Integers = np.zeros(0, dtype=np.int64)
+
+
+def add_choice_rows(
+    rows: RowFamilies,
+    problem: SlotProblem,
+    count: Integers,
+    stays: tuple[Integers, Integers] = (_NONE, _NONE),
+) -> None:
+    """(13), and as many workers as the chosen size says; variables χ of the pairs come first.
+
+    `stays`: jobs and columns of rings that may go on, each instead of a pair.
+    """
     pairs, (jobs, servers) = len(problem.pair_job), count.shape
-    rows.add(problem.pair_job, np.arange(pairs), 1.0, height=jobs, upper=1.0)
+    rows.add(
+        np.concatenate([problem.pair_job, stays[0]]),
+        np.concatenate([np.arange(pairs), stays[1]]),
+        1.0,
+        height=jobs,
+        upper=1.0,
+    )
     rows.add(
         np.concatenate([np.repeat(np.arange(jobs), servers), problem.pair_job]),
         np.concatenate([count.ravel(), np.arange(pairs)]),
@@ -23,10 +40,25 @@ def add_choice_rows(rows: RowFamilies, problem: SlotProblem, count: Integers) ->
     )
 
 
-def add_server_rows(rows: RowFamilies, problem: SlotProblem, count: Integers) -> None:
-    """(4), (18): every resource of every server."""
+def add_server_rows(
+    rows: RowFamilies,
+    problem: SlotProblem,
+    count: Integers,
+    stays: tuple[Integers, Integers, Integers, Integers] = (_NONE, _NONE, _NONE, _NONE),
+) -> None:
+    """(4), (18): every resource of every server.
+
+    `stays`: servers, columns, jobs and workers of rings that may go on.
+    """
     network = problem.network
+    host, column, job, workers = stays
     server = np.tile(np.arange(network.servers), len(problem.jobs))
     for resource in range(len(network.resource_number)):
         weight = np.repeat(problem.demand[:, resource], network.servers)
-        rows.add(server, count.ravel(), weight, height=network.servers, upper=network.capacity[:, resource])
+        rows.add(
+            np.concatenate([server, host]),
+            np.concatenate([count.ravel(), column]),
+            np.concatenate([weight, workers * problem.demand[job, resource]]),
+            height=network.servers,
+            upper=network.capacity[:, resource],
+        )

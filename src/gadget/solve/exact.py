@@ -38,22 +38,26 @@ def solve_exactly(
     problem: SlotProblem,
     *,
     time_limit: float | None = None,
+    node_limit: int | None = None,
     gap: float = 0.0,
     solver: Solver = Solver.AUTO,
     tree: bool | None = None,
 ) -> ExactAnswer:
     """Solve (12)–(19) as an integer program: by counts on a tree, by flows on any other graph.
 
-    `tree` overrides which of the two is built; counts are right on trees only.
+    `tree` overrides which of the two is built; counts are right on trees only. Rings that may go on for
+    another gain than that of their pair are known on trees only. `node_limit` is for HiGHS.
     """
-    if not len(problem.pair_job):
+    if not len(problem.pair_job) and not (problem.stay_gain > 0).any():
         return ExactAnswer((), 0.0, True)
     program: TreeProgram | FlowProgram
-    if _is_tree(problem) if tree is None else tree:
+    if is_tree(problem) if tree is None else tree:
         program = build_tree_program(problem)
     else:
         program = build_flow_program(problem)
-    found = solve_integers(program.program, time_limit=time_limit, gap=gap, solver=solver)
+    found = solve_integers(
+        program.program, time_limit=time_limit, node_limit=node_limit, gap=gap, solver=solver
+    )
     bound = min(found.bound, float(_best_alone(problem).sum()))
     if found.values is None:
         return ExactAnswer((), bound, False)
@@ -65,7 +69,12 @@ def solve_exactly(
 
 
 def solve_integers(
-    program: LinearProgram, *, time_limit: float | None, gap: float, solver: Solver
+    program: LinearProgram,
+    *,
+    time_limit: float | None,
+    gap: float,
+    solver: Solver,
+    node_limit: int | None = None,
 ) -> Solution:
     """Solve an integer program with the solver asked for, or with HiGHS where Gurobi may not."""
     if solver is Solver.GUROBI and not is_installed():
@@ -78,10 +87,11 @@ def solve_integers(
             raise BadOption(
                 f"--solver gurobi: no licence for {len(program.objective)} variables. Choose highs."
             )
-    return solve(program, time_limit=time_limit, gap=gap)
+    return solve(program, time_limit=time_limit, node_limit=node_limit, gap=gap)
 
 
-def _is_tree(problem: SlotProblem) -> bool:
+def is_tree(problem: SlotProblem) -> bool:
+    """True when counts by server are all there is to a ring, and the program by counts is built."""
     network = problem.network
     edges = len(network.link_gbps) // 2
     return edges == len(network.nodes) - 1 and len(_reachable(problem)) == len(network.nodes)
@@ -101,11 +111,11 @@ def _best_alone(problem: SlotProblem) -> Floats:
     """The most that each job could gain if it were alone: a bound known before any solver starts."""
     best = np.zeros(len(problem.jobs))
     np.maximum.at(best, problem.pair_job, problem.pair_gain)
-    return best
+    return np.maximum(best, problem.stay_gain)
 
 
 def _tree_rings(program: TreeProgram, values: Floats) -> tuple[Ring, ...]:
-    rings = []
+    rings = [*program.stays(values)]
     for number, row in enumerate(program.counts(values)):
         chosen = {int(server): int(row[server]) for server in np.flatnonzero(row)}
         if chosen:

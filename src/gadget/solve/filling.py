@@ -354,6 +354,14 @@ def fill(
         job = order[turn]
         had = held.count[job] > 0
         floor, wish, worth = 0.0, 0, 0.0
+        # Who has none, or wants more than it has, needs a free place for a worker.
+        grows = wishes[job] < 0 or wishes[job] > held.size[job]
+        if large and grows and count_fitting(market.plenty, orders.demand[job], 0) < 1.0:
+            continue
+        if large and not had:
+            if wishes[job] == 0:
+                continue
+            wish = max(0, wishes[job])
         if had:
             worth = _worth(market, orders, held, job)
             if worth >= _dream(orders, stays, job):
@@ -362,8 +370,6 @@ def fill(
             if large:
                 wish = held.size[job] + 1
                 if wishes[job] == held.size[job]:
-                    continue
-                if wishes[job] < 0 and count_fitting(market.plenty, orders.demand[job], 0) < 1.0:
                     continue
                 if 0 <= wishes[job] < held.size[job]:
                     wish = max(1, wishes[job])

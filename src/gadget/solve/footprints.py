@@ -6,7 +6,8 @@ from collections import Counter
 import numpy as np
 
 from gadget.model.ring import Ring
-from gadget.solve.ground import Sites
+from gadget.solve.ground import find_sites
+from gadget.solve.lifetime import once_in_a_life
 from gadget.solve.market import Integers
 from gadget.solve.network import Network
 from gadget.solve.room import is_closed
@@ -19,9 +20,8 @@ class Footprints:
     what has not been asked for lately is forgotten.
     """
 
-    def __init__(self, network: Network, sites: Sites) -> None:
-        # A store must not keep its network alive: it dies with it.
-        self._network, self._sites = weakref.ref(network), sites
+    def __init__(self, network: Network) -> None:
+        self._network, self._sites = weakref.ref(network), find_sites(network)
         self._known: dict[int, tuple[Ring, Integers | None]] = {}
         self._lately: dict[int, tuple[Ring, Integers | None]] = {}
 
@@ -30,12 +30,7 @@ class Footprints:
         self._known, self._lately = self._lately, {}
 
     def note(self, ring: Ring, rows: Integers) -> None:
-        """Keep the footprint of a ring just placed; as it would be read, so that a cache changes nothing."""
-        merged: dict[int, tuple[int, int]] = {}
-        for place, workers, crossings in rows.tolist():
-            known = merged.get(place, (0, 0))
-            merged[place] = known[0] + workers, known[1] + crossings
-        rows = np.array([(place, *merged[place]) for place in sorted(merged)], dtype=np.int64).reshape(-1, 3)
+        """Keep the footprint of a ring just placed; it is as it would be read, so a cache changes nothing."""
         self._lately[id(ring)] = ring, rows
 
     def of(self, ring: Ring) -> Integers | None:
@@ -74,13 +69,7 @@ class Footprints:
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
 
-_KEPT: dict[int, Footprints] = {}
-
-
-def find_footprints(network: Network, sites: Sites) -> Footprints:
-    """The footprints of a network; one store in its life."""
-    key = id(network)
-    if key not in _KEPT:
-        _KEPT[key] = Footprints(network, sites)
-        weakref.finalize(network, _KEPT.pop, key, None)
-    return _KEPT[key]
+@once_in_a_life
+def find_footprints(network: Network) -> Footprints:
+    """The footprints of a network: one store, which learns as it goes."""
+    return Footprints(network)

@@ -6,7 +6,6 @@ each core of a fat-tree, from each server of a torus. Different rings take diffe
 tell them to, so that parallel links share the load.
 """
 
-import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,6 +14,7 @@ import numpy as np
 
 from gadget.solve.classes import find_classes
 from gadget.solve.hierarchy import Hierarchy, build_hierarchy
+from gadget.solve.lifetime import once_in_a_life
 from gadget.solve.market import Booleans, Integers, Tree, build_tree
 from gadget.solve.network import Network
 
@@ -88,16 +88,10 @@ class Sites:
         return self._node_of_server[row][server]
 
 
-_FOUND: dict[int, Sites] = {}
-
-
+@once_in_a_life
 def find_sites(network: Network) -> Sites:
-    """The ground of a network; found once in its life."""
-    key = id(network)
-    if key not in _FOUND:
-        _FOUND[key] = _lay_tree(network) if network.is_forest else _lay_graph(network)
-        weakref.finalize(network, _FOUND.pop, key, None)
-    return _FOUND[key]
+    """The ground of a network."""
+    return _lay_tree(network) if network.is_forest else _lay_graph(network)
 
 
 def _lay_tree(network: Network) -> Sites:

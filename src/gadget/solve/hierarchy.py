@@ -7,11 +7,11 @@ any other graph we nest the components of "nodes within h hops of a server", h =
 fat-tree network these are the servers, the racks and the pods, with all their parallel links as one.
 """
 
-import weakref
 from dataclasses import dataclass
 
 import numpy as np
 
+from gadget.solve.lifetime import once_in_a_life
 from gadget.solve.market import Floats, Integers, Tree, build_tree
 from gadget.solve.network import Network
 
@@ -43,16 +43,10 @@ class Hierarchy:
     """Directed links out of each node's set."""
 
 
-_BUILT: dict[int, Hierarchy] = {}
-
-
+@once_in_a_life
 def build_hierarchy(network: Network) -> Hierarchy:
-    """The tree of cuts of a network; made once in the life of each network object."""
-    key = id(network)
-    if key not in _BUILT:
-        _BUILT[key] = _build_tree(network) if network.is_forest else _build_cuts(network)
-        weakref.finalize(network, _BUILT.pop, key, None)
-    return _BUILT[key]
+    """The tree of cuts of a network."""
+    return _build_tree(network) if network.is_forest else _build_cuts(network)
 
 
 def _build_tree(network: Network) -> Hierarchy:

@@ -118,14 +118,30 @@ def toll_of(market: Market, gbps: float, node: int) -> float:
 
 
 @compiled
-def add_loads(
-    orders: Orders, which: Integers, answers: Answers, server_load: Floats, edge_load: Floats
+def answer_at_one_price(
+    orders: Orders, stays: Stays, which: Integers, price: Floats, least: float, answers: Answers
 ) -> None:
-    """Add what the answers load on servers and links."""
+    """As `answer_all` where a resource costs the same everywhere and links nothing: places do not matter.
+
+    Every size up to the largest has a ring somewhere, so the best one is found without looking for it; the
+    answers have no entries.
+    """
     for place in range(len(which)):
         job = which[place]
-        for entry in range(answers.start[place], answers.start[place + 1]):
-            node = answers.node[entry]
-            for r in range(orders.demand.shape[1]):
-                server_load[node, r] += answers.workers[entry] * orders.demand[job, r]
-            edge_load[node] += answers.crossings[entry] * orders.gbps[job]
+        unit = 0.0
+        for r in range(len(price)):
+            unit += orders.demand[job, r] * price[r]
+        best, chosen, goes_on = least, 0, False
+        if stays.gain[job] > -np.inf:
+            size = 0
+            for entry in range(stays.start[job], stays.start[job + 1]):
+                size += stays.workers[entry]
+            worth = stays.gain[job] - size * unit
+            if worth >= best:
+                best, chosen, goes_on = worth, size, True
+        begin = orders.gain_start[job]
+        for size in range(1, orders.most[job] + 1):
+            worth = orders.gain[begin + size] - size * unit
+            if worth > best:
+                best, chosen, goes_on = worth, size, False
+        answers.value[place], answers.size[place], answers.stays[place] = best, chosen, goes_on

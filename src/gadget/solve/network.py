@@ -1,6 +1,5 @@
 """A cluster as arrays: the one crossing from names to numbers."""
 
-import weakref
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from gadget.model.cluster import Cluster
 from gadget.model.job import Job
+from gadget.solve.lifetime import once_in_a_life
 
 Floats = NDArray[np.float64]
 
@@ -92,20 +92,9 @@ class Network:
         return demand
 
 
-# Hashing a large cluster costs more than compiling a small one, so clusters are told apart by identity.
-_COMPILED: dict[int, Network] = {}
-
-
+@once_in_a_life
 def compile_network(cluster: Cluster) -> Network:
-    """The arrays of a cluster; made once in the life of each cluster object."""
-    key = id(cluster)
-    if key not in _COMPILED:
-        _COMPILED[key] = _compile(cluster)
-        weakref.finalize(cluster, _COMPILED.pop, key, None)
-    return _COMPILED[key]
-
-
-def _compile(cluster: Cluster) -> Network:
+    """The arrays of a cluster."""
     node_number = {name: number for number, name in enumerate(cluster.nodes)}
     resource_number = {name: number for number, name in enumerate(cluster.resource_names)}
     capacity = np.zeros((len(cluster.servers), len(resource_number)))

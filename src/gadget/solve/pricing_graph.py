@@ -16,13 +16,13 @@ server is used once, and pays half its cheapest way in and half its cheapest way
 # ruff: noqa: PLR0912, PLR0915, PLR0917
 
 import heapq
-import weakref
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from gadget.solve.compiled import compiled
+from gadget.solve.lifetime import once_in_a_life
 from gadget.solve.market import SLACK, Booleans, Floats, Integers
 from gadget.solve.network import Network
 
@@ -78,18 +78,12 @@ class GraphQuote:
         return sum(self.workers)
 
 
-_WIRED: dict[int, Wires] = {}
-
-
+@once_in_a_life
 def find_wires(network: Network) -> Wires:
-    """The rows of a network; made once in the life of each network object."""
-    key = id(network)
-    if key not in _WIRED:
-        flat = np.array([pair for beside in network.around for pair in beside], dtype=np.int64).reshape(-1, 2)
-        start = np.concatenate([[0], np.cumsum([len(beside) for beside in network.around])]).astype(np.int64)
-        _WIRED[key] = Wires(start, flat[:, 0].copy(), flat[:, 1].copy())
-        weakref.finalize(network, _WIRED.pop, key, None)
-    return _WIRED[key]
+    """The rows of a network."""
+    flat = np.array([pair for beside in network.around for pair in beside], dtype=np.int64).reshape(-1, 2)
+    start = np.concatenate([[0], np.cumsum([len(beside) for beside in network.around])]).astype(np.int64)
+    return Wires(start, flat[:, 0].copy(), flat[:, 1].copy())
 
 
 def find_ways(network: Network, gbps: float, link: Floats) -> Ways:

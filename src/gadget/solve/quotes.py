@@ -9,7 +9,7 @@ from gadget.solve.dive import Workshop
 from gadget.solve.filling import occupy_all
 from gadget.solve.hierarchy import Hierarchy
 from gadget.solve.lagrangian import Answers
-from gadget.solve.market import Floats, Integers, Tree
+from gadget.solve.market import Floats, Integers, Orders, Tree
 from gadget.solve.relaxed import ClassPrices, RelaxedSlot
 
 
@@ -24,18 +24,29 @@ class Quotes:
     resource_cost: Floats
     """What its workers take of each resource, at the prices, (jobs × resources)."""
     link_cost: Floats
-    fitting: Integers
-    """Workers that fit on what is free, all servers together, bandwidth aside."""
-    server: Integers
-    """The server that comes nearest to holding the smallest ring."""
-    missing: Floats
-    """What it is short of, of each resource, (jobs × resources)."""
-    missing_cost: Floats
-    """What that is worth at the prices."""
+    lack: Integers
+    """Which of `lacks` is its own."""
+    lacks: tuple["Lack", ...]
+    """Jobs that ask for the same smallest ring are short of the same."""
     reachable_gbps: Floats
     """With so little bandwidth the smallest ring would find joined servers; −1 where that is not short."""
     link: Integers
     """An undirected link that is too full for more; −1 where none is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lack:
+    """What is missing for a smallest ring of one kind."""
+
+    smallest: int
+    fitting: int
+    """Workers that fit on what is free, all servers together, bandwidth aside; no more than are asked for."""
+    server: int
+    """The server that comes nearest to holding the ring."""
+    missing: Floats
+    """What it is short of, of each resource."""
+    cost: float
+    """What that is worth at the prices."""
 
 
 def quote(
@@ -45,18 +56,26 @@ def quote(
     network, sites, orders = workshop.network, workshop.sites, workshop.orders
     jobs = np.flatnonzero(workshop.best.count == 0)
     plain = ClassPrices(prices.unit, prices.edge, np.zeros(0))
-    answers = slot.quote(plain, jobs)
-    gain, resource_cost, link_cost = _split_costs(slot, plain, jobs, answers)
+    if (known := slot.quote_at_one_price(plain, jobs)) is not None:
+        price, answers = known
+        resource_cost = answers.size[:, None] * orders.demand[jobs] * price
+        link_cost = np.zeros(len(jobs))
+    else:
+        answers = slot.quote(plain, jobs)
+        resource_cost, link_cost = _split_costs(orders, plain, jobs, answers)
+    sized = answers.size > 0
+    gain = np.zeros(len(jobs))
+    gain[sized] = orders.gain[orders.gain_start[jobs[sized]] + answers.size[sized]]
     market = workshop.market(np.zeros((sites.places, network.capacity.shape[1])), np.zeros(sites.places))
     occupy_all(sites.ground, sites.is_one, market, orders, workshop.best)
     free = market.free[sites.place_of_server]
     unit = prices.unit[slot.classes.class_of[hierarchy.node_of_server]]
-    # Jobs that ask for the same are short of the same.
     asks, kind = np.unique(
         np.column_stack([orders.demand[jobs], smallest[jobs]]), axis=0, return_inverse=True
     )
-    fitting, server, missing, missing_cost = _find_shortages(free, unit, asks)
     kind = kind.ravel()
+    lacks = tuple(_find_lack(free, unit, ask[:-1], int(ask[-1])) for ask in asks)
+    fitting = np.array([lack.fitting for lack in lacks], dtype=np.int64)
     joined = np.flatnonzero(fitting[kind] >= smallest[jobs])
     reachable, link = np.full(len(jobs), -1.0), np.full(len(jobs), -1, dtype=np.int64)
     left = market.width[sites.place_of_link]
@@ -69,23 +88,17 @@ def quote(
         gain,
         resource_cost,
         link_cost,
-        fitting[kind],
-        server[kind],
-        missing[kind],
-        missing_cost[kind],
+        kind,
+        lacks,
         reachable,
         link,
     )
 
 
 def _split_costs(
-    slot: RelaxedSlot, prices: ClassPrices, jobs: Integers, answers: Answers
-) -> tuple[Floats, Floats, Floats]:
-    """Gain of the quoted rings, and what they pay for resources and for links."""
-    orders = slot.orders
-    sized = answers.size > 0
-    gain = np.zeros(len(jobs))
-    gain[sized] = orders.gain[orders.gain_start[jobs[sized]] + answers.size[sized]]
+    orders: Orders, prices: ClassPrices, jobs: Integers, answers: Answers
+) -> tuple[Floats, Floats]:
+    """What the quoted rings pay for resources and for links."""
     place = np.repeat(np.arange(len(jobs)), np.diff(answers.start))
     count = int(answers.start[-1])
     node, workers, crossings = answers.node[:count], answers.workers[:count], answers.crossings[:count]
@@ -93,28 +106,18 @@ def _split_costs(
     np.add.at(resource_cost, place, workers[:, None] * orders.demand[jobs[place]] * prices.unit[node])
     link_cost = np.zeros(len(jobs))
     np.add.at(link_cost, place, crossings * orders.gbps[jobs[place]] * prices.edge[node])
-    return gain, resource_cost, link_cost
+    return resource_cost, link_cost
 
 
-def _find_shortages(free: Floats, unit: Floats, asks: Floats) -> tuple[Integers, Integers, Floats, Floats]:
-    """For each (demand, smallest size): workers that fit, the nearest server, what it lacks, its price."""
-    count, resources = len(asks), free.shape[1]
-    fitting, server = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    missing, cost = np.zeros((count, resources)), np.zeros(count)
-    if not len(free):
-        return fitting, server, missing, cost
-    for row, ask in enumerate(asks):
-        demand, smallest = ask[:-1], ask[-1]
-        needed = demand > 0
-        fits = np.clip(np.floor((free[:, needed] / demand[needed]).min(axis=1)), 0, smallest)
-        fitting[row] = int(fits.sum())
-        lack = np.maximum(smallest * demand - free, 0.0)
-        price = (lack * unit).sum(axis=1)
-        # By price; where that says nothing, by how much of the ring is missing.
-        share = (lack[:, needed] / demand[needed]).sum(axis=1)
-        nearest = int(np.lexsort((share, price))[0])
-        server[row], missing[row], cost[row] = nearest, lack[nearest], price[nearest]
-    return fitting, server, missing, cost
+def _find_lack(free: Floats, unit: Floats, demand: Floats, smallest: int) -> Lack:
+    needed = demand > 0
+    fits = np.clip(np.floor((free[:, needed] / demand[needed]).min(axis=1)), 0, smallest)
+    lack = np.maximum(smallest * demand - free, 0.0)
+    price = (lack * unit).sum(axis=1)
+    # By price; where that says nothing, by how much of the ring is missing.
+    share = (lack[:, needed] / demand[needed]).sum(axis=1)
+    nearest = int(np.lexsort((share, price))[0])
+    return Lack(smallest, int(fits.sum()), nearest, lack[nearest], float(price[nearest]))
 
 
 def _find_bottlenecks(

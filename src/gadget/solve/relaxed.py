@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gadget.solve.classes import Classes
-from gadget.solve.lagrangian import Answers, Stays, add_loads, answer_all
+from gadget.solve.lagrangian import Answers, Stays, answer_all, answer_at_one_price
 from gadget.solve.market import SLACK, Floats, Integers, Market, Orders, build_scratch
 
 # Pricing passes over what is better by less than a hair, and sums round: bounds are raised by this share.
@@ -47,8 +47,8 @@ class Reply:
     value: Floats
     """Of the best ring of each job, at least 0."""
     size: Integers
-    server_load: Floats
-    edge_load: Floats
+    left_over: float
+    """What is not taken of all there is, at the prices: how the bound changes as they all rise alike."""
 
 
 class RelaxedSlot:
@@ -65,8 +65,6 @@ class RelaxedSlot:
         self._untouched = np.zeros(len(classes.width), np.bool_)  # every class has to be met
         self._all = np.arange(len(orders.most))
         self._entries = 8 * len(orders.most) + 1024
-        self.asked = 0
-        """How often jobs were priced."""
 
     def market(self, prices: ClassPrices, cuts: Cuts = NO_CUTS) -> Market:
         """The empty cluster by classes at these prices."""
@@ -85,26 +83,55 @@ class RelaxedSlot:
             self._untouched,
         )
 
-    def ask(self, prices: ClassPrices, cuts: Cuts = NO_CUTS) -> tuple[Reply, Answers]:
+    def ask(self, prices: ClassPrices) -> Reply:
         """Price all jobs; those for whom no ring is worth anything take none."""
+        price = self._one_price(prices)
+        if price is None:
+            return self.ask_for_rings(prices)[0]
+        answers = self._space(len(self._all), 0)
+        answer_at_one_price(self.orders, self.stays, self._all, price, 0.0, answers)
+        return self._reply(prices, NO_CUTS, answers)
+
+    def ask_for_rings(self, prices: ClassPrices, cuts: Cuts = NO_CUTS) -> tuple[Reply, Answers]:
+        """Price all jobs, and tell the rings that they take."""
         answers = self._answer(self.market(prices, cuts), self._all, 0.0)
-        self.asked += 1
-        server_load = np.zeros_like(self.server_limit)
-        edge_load = np.zeros(len(self.edge_limit))
-        add_loads(self.orders, self._all, answers, server_load, edge_load)
-        sold = (self.server_limit * prices.unit).sum() + (self.edge_limit * prices.edge).sum()
-        bound = float(sold + cuts.limit @ prices.cut + answers.value.sum())
-        bound += ROUNDING * abs(bound)
-        return Reply(bound, answers.value, answers.size, server_load, edge_load), answers
+        return self._reply(prices, cuts, answers), answers
 
     def quote(self, prices: ClassPrices, jobs: Integers) -> Answers:
         """The best ring of each of these jobs, even where it is not worth its price."""
         return self._answer(self.market(prices), jobs, -np.inf)
 
+    def quote_at_one_price(self, prices: ClassPrices, jobs: Integers) -> tuple[Floats, Answers] | None:
+        """The same without the places, and the price of each resource; None where prices differ by place."""
+        price = self._one_price(prices)
+        if price is None:
+            return None
+        answers = self._space(len(jobs), 0)
+        answer_at_one_price(self.orders, self.stays, jobs, price, -np.inf, answers)
+        return price, answers
+
+    def _one_price(self, prices: ClassPrices) -> Floats | None:
+        """The price of each resource if it is the same wherever there is any, and links cost nothing."""
+        if prices.edge.any() or prices.cut.any():
+            return None
+        price: Floats = prices.unit.max(axis=0, initial=0.0)
+        same = (prices.unit == price) | (self.server_limit == 0)
+        return price if same.all() else None
+
+    def _reply(self, prices: ClassPrices, cuts: Cuts, answers: Answers) -> Reply:
+        orders = self.orders
+        gain = orders.gain[orders.gain_start[:-1] + np.minimum(answers.size, orders.most)]
+        gain = np.where(answers.stays, self.stays.gain, np.where(answers.size > 0, gain, 0.0))
+        sold = (self.server_limit * prices.unit).sum() + (self.edge_limit * prices.edge).sum()
+        sold += cuts.limit @ prices.cut
+        bound = float(sold + answers.value.sum())
+        bound += ROUNDING * abs(bound)
+        return Reply(bound, answers.value, answers.size, float(sold - (gain - answers.value).sum()))
+
     def _answer(self, market: Market, jobs: Integers, least: float) -> Answers:
         tree, scratch = self.classes.tree, self._scratch
         while True:
-            answers = self._space(len(jobs))
+            answers = self._space(len(jobs), self._entries)
             if answer_all(tree, market, self.orders, self.stays, jobs, least, scratch, answers):
                 return answers
             self._entries *= 4
@@ -115,13 +142,14 @@ class RelaxedSlot:
         unit = np.where(self.server_limit > 0, prices[None, :], 0.0)
         return ClassPrices(unit, np.zeros(nodes), np.zeros(0))
 
-    def _space(self, jobs: int) -> Answers:
+    @staticmethod
+    def _space(jobs: int, entries: int) -> Answers:
         return Answers(
             np.zeros(jobs),
             np.zeros(jobs, np.int64),
             np.zeros(jobs, np.bool_),
             np.zeros(jobs + 1, np.int64),
-            np.zeros(self._entries, np.int64),
-            np.zeros(self._entries, np.int64),
-            np.zeros(self._entries, np.int64),
+            np.zeros(entries, np.int64),
+            np.zeros(entries, np.int64),
+            np.zeros(entries, np.int64),
         )

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gadget.model.job import ActiveJob
+from gadget.model.quantity import MOST_WORKERS, TOLERANCE
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
-from gadget.model.utility import Linear, Log, Sqrt, Utility, find_majorant
-from gadget.solve.facts import find_facts
+from gadget.model.utility import Utility, find_majorant
+from gadget.solve.facts import JobTable, find_facts
 from gadget.solve.network import Network, compile_network
 from gadget.solve.room import Room
 
@@ -83,12 +84,15 @@ class SlotProblem:
         total = 0.0
         for ring in rings:
             job = self.number_of[ring.job]
-            before = self.running[job]
-            if before is not None and before.workers == ring.workers and self.stay_gain[job] > -np.inf:
+            if self.stay_gain[job] > -np.inf and self._goes_on(job, ring):
                 total += float(self.stay_gain[job])
             else:
                 total += self.gain(job, ring.size)
         return total
+
+    def _goes_on(self, job: int, ring: Ring) -> bool:
+        before = self.running[job]
+        return before is ring or (before is not None and before.workers == ring.workers)
 
     def most_workers(self) -> Integers:
         """The largest listed size of each job."""
@@ -123,104 +127,109 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True, by_ring: bo
     """
     network = compile_network(snapshot.cluster)
     able = _find_able(snapshot, network)
-    true = _true_gains(snapshot, able)
-    gains, sizes = list(true), [one.sizes for one in able]
-    running = [snapshot.running.ring_of.get(one.active.job.name) for one in able]
-    stay_gains = np.full(len(able), -np.inf)
-    stays_stand_in = False
-    for place, (one, before) in enumerate(zip(able, running, strict=True)):
-        active, job = one.active, one.active.job
-        is_plain = type(job.worth) in _PLAIN
-        stands_in = not is_plain and majorant and not job.worth.concave
-        if stands_in:
-            gains[place] = _majorant_gains(snapshot, active, one.sizes)
-        if before is not None and one.least <= before.size <= one.most:
-            at = before.size - one.least
-            stay_gains[place] = gains[place][at]
-            stays_stand_in |= bool(gains[place][at] != true[place][at])
-        if job.resize_cost and active.served > 0:
-            lossy_true = snapshot.gains(active, one.sizes, restart=True)
-            lossy = _majorant_gains(snapshot, active, one.sizes, restart=True) if stands_in else lossy_true
-            if before is None or by_ring:
-                gains[place], true[place] = lossy, lossy_true
+    count = able.most - able.least + 1
+    start = np.concatenate([[0], np.cumsum(count)])
+    pair_job = np.repeat(np.arange(len(count)), count)
+    pair_size = np.arange(start[-1]) + (able.least - start[:-1])[pair_job]
+    true = _true_gains(snapshot, able, start, pair_job, pair_size)
+    gains = true.copy()
+    stands_in = np.zeros(len(count), dtype=np.bool_)
+    for job in np.flatnonzero(~able.table.is_plain).tolist() if majorant else ():
+        if not able.jobs[job].job.worth.concave:
+            own = slice(start[job], start[job + 1])
+            gains[own] = _majorant_gains(snapshot, able.jobs[job], pair_size[own])
+            stands_in[job] = True
+    ring_of = snapshot.running.ring_of
+    running = tuple([ring_of.get(active.job.name) for active in able.jobs])
+    before = np.array([0 if ring is None else len(ring.workers) for ring in running], dtype=np.int64)
+    may_stay = np.flatnonzero((able.least <= before) & (before <= able.most))
+    at = start[may_stay] + before[may_stay] - able.least[may_stay]
+    stay_gains = np.full(len(count), -np.inf)
+    stay_gains[may_stay] = gains[at]
+    stays_stand_in = not np.array_equal(gains[at], true[at])
+    for job in np.flatnonzero(able.table.is_lossy).tolist():
+        active, own = able.jobs[job], slice(start[job], start[job + 1])
+        if active.served > 0:
+            sizes = pair_size[own]
+            lossy_true = snapshot.gains(active, sizes, restart=True)
+            lossy = lossy_true
+            if stands_in[job]:
+                lossy = _majorant_gains(snapshot, active, sizes, restart=True)
+            if running[job] is None or by_ring:
+                gains[own], true[own] = lossy, lossy_true
             else:
-                gains[place] = np.maximum(gains[place], lossy)
-                true[place] = np.maximum(true[place], lossy_true)
-        if not is_plain:
-            worth = gains[place] >= 0
-            sizes[place], gains[place], true[place] = (
-                sizes[place][worth],
-                gains[place][worth],
-                true[place][worth],
-            )
-    jobs = tuple(one.active for one in able)
+                gains[own], true[own] = np.maximum(gains[own], lossy), np.maximum(true[own], lossy_true)
+    worth = able.table.is_plain[pair_job] | (gains >= 0)
     return SlotProblem(
         network=network,
-        jobs=jobs,
+        jobs=able.jobs,
         slot_seconds=snapshot.slot_seconds,
-        demand=np.array([one.demand for one in able]).reshape(len(able), len(network.resource_number)),
-        gbps=np.array([active.job.bandwidth_gbps for active in jobs], dtype=np.float64),
-        pair_job=np.repeat(np.arange(len(able)), [len(own) for own in sizes]),
-        pair_size=np.concatenate([np.zeros(0, dtype=np.int64), *sizes]),
-        pair_gain=np.concatenate([np.zeros(0), *gains]),
-        true_gain=np.concatenate([np.zeros(0), *true]),
-        running=tuple(running),
+        demand=able.table.demand,
+        gbps=able.table.gbps,
+        pair_job=pair_job[worth],
+        pair_size=pair_size[worth],
+        pair_gain=gains[worth],
+        true_gain=true[worth],
+        running=running,
         stay_gain=stay_gains,
         stays_stand_in=stays_stand_in,
-        knows_restarts=by_ring or not any(active.job.resize_cost for active in jobs),
+        knows_restarts=by_ring or not able.table.is_lossy.any(),
     )
 
 
-# Concave and never falling whatever their parameters: no majorant, and no gain below 0.
-_PLAIN = frozenset({Sqrt, Log, Linear})
-
-
 class _Able(NamedTuple):
-    """A job that some ring is possible for, and the sizes."""
+    """Jobs that some ring is possible for, the sizes, and the work done so far."""
 
-    active: ActiveJob
-    demand: Floats
-    least: int
-    most: int
-    sizes: Integers
-
-
-def _find_able(snapshot: Snapshot, network: Network) -> list[_Able]:
-    """Jobs that have arrived, with budget left, and a ring of some size on the empty cluster."""
-    arrived = [
-        active
-        for active in snapshot.jobs
-        if active.job.arrival <= snapshot.slot and not active.is_complete(snapshot.slot_seconds)
-    ]
-    facts = find_facts(network).of([active.job for active in arrived])
-    # One row of sizes that all jobs cut theirs from.
-    row = np.arange(max((fact.most for fact in facts), default=0) + 1)
-    able = []
-    for active, fact in zip(arrived, facts, strict=True):
-        least, most = fact.job.min_workers, min(active.largest_ring, fact.most)
-        if fact.demand is not None and most >= least:
-            able.append(_Able(active, fact.demand, least, most, row[least : most + 1]))
-    return able
+    jobs: tuple[ActiveJob, ...]
+    table: JobTable
+    least: Integers
+    most: Integers
+    done: Floats
+    kinds: tuple[type[Utility], ...]
 
 
-def _true_gains(snapshot: Snapshot, able: list[_Able]) -> list[Floats]:
-    """π_{iκ} of every able job by its true utility; jobs of one kind of utility with a rate all at once."""
-    found: list[Floats] = [np.zeros(0)] * len(able)
-    by_kind: dict[type[Utility], list[int]] = {}
-    for place, one in enumerate(able):
-        if one.active.job.rate is None:
-            found[place] = snapshot.gains(one.active, one.sizes)
-        else:
-            by_kind.setdefault(type(one.active.job.worth), []).append(place)
-    for kind, places in by_kind.items():
-        widest = max(able[place].most for place in places)
-        rate = np.array([able[place].active.job.rate for place in places], dtype=np.float64)
-        done = np.array([able[place].active.work(snapshot.slot_seconds) for place in places])
-        ends = done[:, None] + rate[:, None] * np.arange(1, widest + 1)
-        table = kind.gains_of_each([able[place].active.job.worth for place in places], done, ends)
-        for row, place in zip(table, places, strict=True):
-            found[place] = row[able[place].least - 1 : able[place].most]
-    return found
+def _find_able(snapshot: Snapshot, network: Network) -> _Able:
+    """Jobs that have arrived, with work to do, budget left, and a ring of some size on the empty cluster.
+
+    The same as `ActiveJob` says of each, for all at once.
+    """
+    facts = find_facts(network)
+    table = facts.of([active.job for active in snapshot.jobs])
+    served = np.array([active.served for active in snapshot.jobs], dtype=np.float64)
+    done = np.array([active.work_done for active in snapshot.jobs], dtype=np.float64)  # None becomes NaN
+    done = np.where(np.isnan(done), served * table.rate, done)
+    for job in np.flatnonzero(np.isnan(done)).tolist():  # with timing, where the file does not say
+        done[job] = snapshot.jobs[job].work(snapshot.slot_seconds)
+    left = np.maximum(0.0, np.floor(table.worker_slots * (1 + TOLERANCE / 2) - served))
+    most = np.minimum(table.most, np.minimum(left, MOST_WORKERS).astype(np.int64))
+    is_able = table.is_hosted & (table.arrival <= snapshot.slot) & (most >= table.least)
+    is_able &= done < table.total * (1 - TOLERANCE)
+    rows = np.flatnonzero(is_able)
+    own = table.take(rows)
+    jobs = tuple([snapshot.jobs[row] for row in rows.tolist()])
+    return _Able(jobs, own, own.least, most[rows], done[rows], facts.kinds)
+
+
+def _true_gains(
+    snapshot: Snapshot, able: _Able, start: Integers, pair_job: Integers, pair_size: Integers
+) -> Floats:
+    """π_{iκ} of every pair by the true utility; those of one kind of utility with a rate all at once."""
+    table = able.table
+    gains = np.zeros(len(pair_job))
+    timed = np.isnan(table.rate)
+    for job in np.flatnonzero(timed).tolist():
+        pairs = slice(start[job], start[job + 1])
+        gains[pairs] = snapshot.gains(able.jobs[job], pair_size[pairs])
+    ends = able.done[pair_job] + table.rate[pair_job] * pair_size
+    kind = np.where(timed, -1, table.kind)
+    for number in np.unique(kind[~timed]).tolist():
+        mine = kind == number
+        jobs = np.flatnonzero(mine)
+        own = mine[pair_job]
+        place = np.cumsum(mine) - 1
+        each = [able.jobs[job].job.worth for job in jobs.tolist()]
+        gains[own] = able.kinds[number].gains_of_each(each, place[pair_job[own]], able.done[jobs], ends[own])
+    return gains
 
 
 # Points ahead on which a majorant is taken; where more can be reached, they are thinned out.

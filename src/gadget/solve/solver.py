@@ -9,15 +9,14 @@ from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
 from gadget.solve.classes import Classes, find_classes
 from gadget.solve.clock import Clock
-from gadget.solve.closing import close_counts
 from gadget.solve.columns import generate_columns
 from gadget.solve.common_price import find_common_prices, scale_prices
 from gadget.solve.dive import TASTES, Taste, Wishes, Workshop
 from gadget.solve.exact import Solver, solve_exactly
-from gadget.solve.filling import GIVEN, Held
-from gadget.solve.footprints import Footprints, find_footprints
+from gadget.solve.footprints import find_footprints
 from gadget.solve.graph_bound import spread_cuts, tighten
 from gadget.solve.ground import Sites, find_sites
+from gadget.solve.held_rings import read_rings
 from gadget.solve.hierarchy import Hierarchy, build_hierarchy
 from gadget.solve.market import Floats, Integers, Orders
 from gadget.solve.orders import build_idle_orders, build_orders
@@ -36,11 +35,18 @@ _SEARCH_WORK = 1_500_000
 _COLUMN_WORK = 60_000
 _COLUMN_ROUNDS = 60
 _GRAPH_ROUNDS = 150
+_GRAPH_WORK = 1_000_000
 # Rounds of ruin and recreate for each job, and at most.
 _ROUNDS_A_JOB = 200
 _MOST_ROUNDS = 20_000
-# Job–size–server triples up to which an integer program ends what is still open, without a time limit.
+_ENDLESS = 10**9
+_GRAPH_EFFORT = 3
+# Job–size–server triples up to which an integer program ends what is still open; with a time limit more, and
+# then it takes a share of what is left. Without one its search tree is bounded, which is the same everywhere.
 _EXACT_WORK = 4_000
+_PATIENT = 50
+_SHARE = 0.6
+_EXACT_NODES = 400
 # Bounds are raised by rounding; what is nearer than this share is proved best.
 _PROVED = 1e-9
 # Flows on a graph are a far larger program than counts on a tree.
@@ -70,12 +76,13 @@ def solve_slot(
 ) -> SlotSolution:
     """Rings for a slot and a bound on what any rings could gain, apart by no more than `gap` if that can be.
 
-    Without a time limit the same input gives the same answer; with one, the search goes on until it is over.
+    Without a time limit effort is counted, so the same input gives the same answer. With one, the same is
+    done as far as there is time, and then the search goes on until it is over.
     """
     clock = Clock(time_limit)
     search = _Search(problem, snapshot, seed, clock, gap)
     search.start()
-    for step in (search.dive, search.stir, search.generate, search.search, search.finish):
+    for step in (search.dive, search.stir, search.generate, search.search, search.finish, search.go_on):
         if search.is_done():
             break
         step()
@@ -94,7 +101,7 @@ class _Search:
         self._classes: Classes = find_classes(self._hierarchy)
         self._sites: Sites = find_sites(network)
         self._orders: Orders = build_orders(problem)
-        self._footprints = find_footprints(network, self._sites)
+        self._footprints = find_footprints(network)
         self._footprints.begin_slot()
         on_ground, by_class = build_stays(
             problem, self._footprints, self._sites, self._hierarchy, self._classes
@@ -113,7 +120,7 @@ class _Search:
         """Prices of the slot before, or one price a resource; the first bound and the first rings."""
         known = read_prices(self._snapshot, self._hierarchy, self._classes)
         if known is not None:
-            self._take_prices(known, self._slot.ask(known)[0])
+            self._take_prices(known, self._slot.ask(known))
             self._first_rings()
         if known is None or not self.is_done():
             # A bound that can fall by a small part of the gap asked for is good enough to begin with.
@@ -171,6 +178,7 @@ class _Search:
 
     def _tighten(self) -> None:
         """On a graph rings have distances that cuts do not see: price them on the graph itself."""
+        network = self._problem.network
         unit, link = spread_cuts(self._hierarchy, self._classes, self._prices)
         self._bound, _, _ = tighten(
             self._problem,
@@ -180,29 +188,38 @@ class _Search:
             link,
             bound=self._bound,
             goal=self._reach(),
-            rounds=_GRAPH_ROUNDS,
+            rounds=max(10, min(_GRAPH_ROUNDS, _GRAPH_WORK // (len(self._problem.jobs) * network.servers))),
             out_of_time=self._clock.is_over,
         )
 
     def search(self) -> None:
-        """Ruin and recreate: so many rounds, or as long as there is time."""
+        """Ruin and recreate, so many rounds."""
         self._improve(_SEARCH_WORK)
 
     def finish(self) -> None:
         """Solve small slots as an integer program: it moves the bound too."""
         work = len(self._problem.pair_job) * self._problem.network.servers
         most = _EXACT_WORK if self._hierarchy.is_exact else _EXACT_GRAPH_WORK
-        if work > most and not self._clock.is_limited:
+        if work > (most if not self._clock.is_limited else most * _PATIENT):
             return
-        if any(active.job.resize_cost for active in self._problem.jobs):
-            return  # it knows no rings that stay
+        if not self._hierarchy.is_exact and any(active.job.resize_cost for active in self._problem.jobs):
+            return  # on graphs it knows no rings that stay
         left = self._clock.left()
         answer = solve_exactly(
-            self._problem.worthwhile(), time_limit=left, gap=self._gap / 2, solver=Solver.HIGHS
+            self._problem.worthwhile(),
+            time_limit=None if left is None else left * _SHARE,
+            node_limit=_EXACT_NODES if left is None else None,
+            gap=self._gap / 2,
+            solver=Solver.HIGHS,
         )
         self._bound = min(self._bound, answer.bound)
         if self._problem.worth(answer.rings) > self._workshop.gain:
             self._adopt(answer.rings)
+
+    def go_on(self) -> None:
+        """Ruin and recreate for as long as there is time, if that was given."""
+        if self._clock.is_limited:
+            self._improve(_SEARCH_WORK, endless=True)
 
     def answer(self) -> SlotSolution:
         """The rings as routes, with what is left free given to jobs that lose nothing by it."""
@@ -227,9 +244,10 @@ class _Search:
         for ring in rings:
             job, rows = problem.number_of[ring.job], self._footprints.of(ring)
             assert rows is not None  # they were made on this network
-            found[job] = rows, problem.gain(job, ring.size)
-            self._given[job] = ring
-        self._workshop.adopt(found)
+            found[job] = rows, problem.worth((ring,))
+        # A ring may be too long to be held: then what is there stays, and the bound is what was won.
+        if self._workshop.adopt(found):
+            self._given = {problem.number_of[ring.job]: ring for ring in rings}
 
     def _goal(self) -> float:
         """The gain at which the gap is closed as far as asked for."""
@@ -246,13 +264,14 @@ class _Search:
         """The smallest ring of each job."""
         return np.array([active.job.min_workers for active in self._problem.jobs], dtype=np.int64)
 
-    def _improve(self, work: int) -> None:
-        places = self._sites.ground.parent.size
+    def _improve(self, work: int, *, endless: bool = False) -> None:
+        # Where a ring may lie on several trees, each insertion looks at all of them, and rooms are small.
+        places = self._sites.ground.parent.size * (1 if self._sites.is_one else _GRAPH_EFFORT)
         few = min(_MOST_ROUNDS, _ROUNDS_A_JOB * len(self._problem.jobs)) * work // _SEARCH_WORK
         rounds = max(50, min(few, work // (places + 20)))
         self._workshop.improve(
             *self._bend(TASTES[0]),
-            rounds=10**9 if self._clock.is_limited and work == _SEARCH_WORK else rounds,
+            rounds=_ENDLESS if endless else rounds,
             margin=2e-4,
             goal=self._goal(),
             seed=self._seed,
@@ -297,29 +316,3 @@ def _wish(orders: Orders, reply: Reply) -> Wishes:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(takes & (gain > 0), reply.value / gain, 0.0)
     return Wishes(np.argsort(-share, kind="stable"), np.minimum(reply.size, orders.most))
-
-
-def read_rings(
-    problem: SlotProblem, sites: Sites, footprints: Footprints, held: Held, given: dict[int, Ring]
-) -> tuple[Ring, ...]:
-    """Held rings with names and routes; a ring that goes on is the one that ran."""
-    rings = []
-    server_of = np.full(sites.places, -1, dtype=np.int64)
-    server_of[sites.place_of_server] = np.arange(problem.network.servers)
-    for job in np.flatnonzero(held.count).tolist():
-        row = int(held.tree[job])
-        if row < 0:
-            ring = given[job] if row == GIVEN else problem.running[job]
-            assert ring is not None  # only a ring that ran goes on
-            rings.append(ring)
-            continue
-        first, last = int(held.start[job]), int(held.start[job] + held.count[job])
-        footprint = np.column_stack(
-            [held.place[first:last], held.workers[first:last], held.crossings[first:last]]
-        )
-        loaded = footprint[footprint[:, 1] > 0]
-        chosen = dict(zip(server_of[loaded[:, 0]].tolist(), loaded[:, 1].tolist(), strict=True))
-        ring = close_counts(problem.network, sites, row, problem.jobs[job].job.name, chosen)
-        footprints.note(ring, footprint)
-        rings.append(ring)
-    return tuple(rings)

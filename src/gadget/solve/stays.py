@@ -26,23 +26,19 @@ def build_stays(
     on along the routes it has, but the bound must hold for any. So by classes it crosses each cut that parts
     its servers once, the least that any ring can do.
     """
-    ground_gain = np.full(len(problem.jobs), -np.inf)
-    class_gain = ground_gain.copy()
-    on_ground: list[Integers] = []
-    by_class: list[Integers] = []
-    for job, ring in enumerate(problem.running):
-        rows, crossed = _NOTHING, _NOTHING
-        if ring is not None and problem.stay_gain[job] > 0:
-            found = footprints.of(ring)
-            if found is not None:
-                ground_gain[job], rows = problem.stay_gain[job], found
-            known = found is not None and sites.is_one
-            crossed = rows if known else _cross(problem.network, hierarchy, ring)
-            if len(crossed):
-                class_gain[job] = problem.stay_gain[job]
-        on_ground.append(rows)
-        by_class.append(crossed)
-    ground, cuts = _stack(ground_gain, on_ground), _stack(class_gain, by_class)
+    on_ground = [_NOTHING] * len(problem.jobs)
+    by_class = on_ground.copy()
+    for job in np.flatnonzero(problem.stay_gain > 0).tolist():
+        ring = problem.running[job]
+        assert ring is not None  # who may stay has one
+        found = footprints.of(ring)
+        if found is not None:
+            on_ground[job] = found
+        if found is None or not sites.is_one:
+            by_class[job] = _cross(problem.network, hierarchy, ring)
+        else:
+            by_class[job] = found
+    ground, cuts = _stack(problem.stay_gain, on_ground), _stack(problem.stay_gain, by_class)
     return ground, cuts._replace(node=classes.class_of[cuts.node], crossings=np.minimum(cuts.crossings, 1))
 
 
@@ -68,6 +64,14 @@ def _cross(network: Network, hierarchy: Hierarchy, ring: Ring) -> Integers:
 
 
 def _stack(gain: Floats, rows: list[Integers]) -> Stays:
+    """Job after job; who has no rows may not stay."""
     flat = np.concatenate([_NOTHING, *rows])
-    start = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
-    return Stays(gain, start, flat[:, 0].copy(), flat[:, 1].copy(), flat[:, 2].copy())
+    start = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(own) for own in rows], out=start[1:])
+    return Stays(
+        np.where(np.diff(start) > 0, gain, -np.inf),
+        start,
+        flat[:, 0].copy(),
+        flat[:, 1].copy(),
+        flat[:, 2].copy(),
+    )

@@ -7,15 +7,18 @@ are not needed. Variables, in this order:
 y_{i,u}    workers of job i on server u
 w_{i,e}    tree edge e has workers of i on both sides: b_i is reserved there, once in each direction
 a_{i,e}    all workers of i are below e
+σ_i        job i goes on with the ring it has, where that gains another than a new ring of its size would
 
 Per job and edge one of three holds: none below (w = a = 0), all below (a = 1), both sides (w = 1).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gadget.model.ring import Ring
 from gadget.solve.closing import Parents
 from gadget.solve.count_rows import add_choice_rows, add_server_rows
 from gadget.solve.lp import LinearProgram
@@ -34,6 +37,16 @@ class TreeProgram:
     program: LinearProgram
     problem: SlotProblem
     parents: Parents
+    stayers: Integers
+    """Jobs that have a σ; these variables come last."""
+
+    def stays(self, values: Floats) -> Iterator[Ring]:
+        """The rings that go on in a solution."""
+        chosen = values[len(values) - len(self.stayers) :] > 0.5
+        for job in self.stayers[chosen].tolist():
+            ring = self.problem.running[job]
+            assert ring is not None  # only such have a σ
+            yield ring
 
     def counts(self, values: Floats) -> Integers:
         """y of a solution, (jobs × servers)."""
@@ -66,19 +79,21 @@ def build_tree_program(problem: SlotProblem) -> TreeProgram:
     edges = len(link)
     most = problem.most_workers()
     fits = np.minimum(problem.fits, most[:, None])
-    width = pairs + jobs * (servers + 2 * edges)
+    stays = _Stays(problem, network, below, first=pairs + jobs * (servers + 2 * edges))
+    width = stays.first + len(stays.jobs)
     count = pairs + np.arange(jobs * servers).reshape(jobs, servers)
     both = pairs + jobs * servers + np.arange(jobs * edges).reshape(jobs, edges)
     inside = both + jobs * edges
 
     rows = RowFamilies(width)
-    add_choice_rows(rows, problem, count)
-    add_server_rows(rows, problem, count)
+    add_choice_rows(rows, problem, count, stays.choices())
+    add_server_rows(rows, problem, count, stays.workers())
     # (19): both directions of a link carry the same.
+    edge, column, weight = stays.crossings()
     rows.add(
-        np.tile(np.arange(edges), jobs),
-        both.ravel(),
-        np.repeat(problem.gbps, edges),
+        np.concatenate([np.tile(np.arange(edges), jobs), edge]),
+        np.concatenate([both.ravel(), column]),
+        np.concatenate([np.repeat(problem.gbps, edges), weight]),
         height=edges,
         upper=network.link_gbps[link],
     )
@@ -88,8 +103,60 @@ def build_tree_program(problem: SlotProblem) -> TreeProgram:
     upper[both] = problem.gbps[:, None] <= network.link_gbps[link] * (1 + 1e-12)
     objective = np.zeros(width)
     objective[:pairs] = problem.pair_gain
+    objective[stays.first :] = problem.stay_gain[stays.jobs]
     program = rows.program(objective, np.zeros(width), upper, np.ones(width, dtype=bool))
-    return TreeProgram(program, problem, parents)
+    return TreeProgram(program, problem, parents, stays.jobs)
+
+
+class _Stays:
+    """The columns σ: rings as they lie, which no new ring equals because it would have to start."""
+
+    def __init__(
+        self, problem: SlotProblem, network: Network, below: NDArray[np.bool_], *, first: int
+    ) -> None:
+        self.first = first
+        self._problem, self._network, self._below = problem, network, below
+        self.jobs = np.array(
+            [job for job in np.flatnonzero(problem.stay_gain > 0).tolist() if self._differs(job)],
+            dtype=np.int64,
+        )
+        self._column = first + np.arange(len(self.jobs))
+        self._counts = np.array([self._count(job) for job in self.jobs.tolist()], dtype=np.int64).reshape(
+            len(self.jobs), network.servers
+        )
+
+    def _differs(self, job: int) -> bool:
+        """True for a ring of this tree that a new one of its size would gain another amount than."""
+        ring = self._problem.running[job]
+        assert ring is not None  # who may stay has one
+        stands = all(
+            self._network.node_number.get(name, self._network.servers) < self._network.servers
+            for name in ring.workers
+        )
+        return stands and self._problem.gain(job, ring.size) != self._problem.stay_gain[job]
+
+    def _count(self, job: int) -> Integers:
+        ring = self._problem.running[job]
+        assert ring is not None  # as above
+        counts = np.zeros(self._network.servers, dtype=np.int64)
+        for name, workers in ring.workers_by_server().items():
+            counts[self._network.node_number[name]] = workers
+        return counts
+
+    def choices(self) -> tuple[Integers, Integers]:
+        """Jobs and columns: a job has a new ring or the one that ran."""
+        return self.jobs, self._column
+
+    def workers(self) -> tuple[Integers, Integers, Integers, Integers]:
+        """Servers, columns, jobs and how many workers each holds."""
+        row, server = np.nonzero(self._counts)
+        return server, self._column[row], self.jobs[row], self._counts[row, server]
+
+    def crossings(self) -> tuple[Integers, Integers, Floats]:
+        """Edges with workers on both sides, columns, and what is reserved there."""
+        under = self._counts @ self._below.T
+        row, edge = np.nonzero((under > 0) & (under < self._counts.sum(axis=1)[:, None]))
+        return edge, self._column[row], self._problem.gbps[self.jobs[row]]
 
 
 def _tie_edges(  # noqa: PLR0917 - the blocks of one program

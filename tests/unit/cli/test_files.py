@@ -55,7 +55,7 @@ def test_solve_shows_people_rings_and_reasons(gadget: Gadget, decision: Path, sn
 def shown(width: int, *, bound: float | None, objective: float = 99.5) -> str:
     """What is printed of a decision without rings."""
     text = io.StringIO()
-    detail = "; ".join(["gpu is taken", "a ring of 2 would gain 3", "it would run with 1 more gpu on s3"])
+    detail = "gpu is taken; its best ring, of 2, would gain 3; 1 more gpu on s3 will do"
     waiting = (Waiting("somebody", Reason.CAPACITY, detail),)
     made = Decision(0, "gadget", Allocation(), waiting, objective, bound, Status.CERTIFIED)
     show_decision(Console(file=text, width=width), made)

@@ -77,7 +77,7 @@ def ask_cuts(problem: SlotProblem, prices: ClassPrices) -> float:
     jobs, none = len(problem.jobs), np.zeros(0, np.int64)
     stays = Stays(np.full(jobs, -INF), np.zeros(jobs + 1, np.int64), none, none, none)
     classes = find_classes(build_hierarchy(problem.network))
-    return RelaxedSlot(classes, build_orders(problem), stays).ask(prices)[0].bound
+    return RelaxedSlot(classes, build_orders(problem), stays).ask(prices).bound
 
 
 def draw_cut_prices(problem: SlotProblem, seed: int, level: float) -> ClassPrices:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from gadget.model.builders import build_fat_tree, build_leaf_spine, build_ring4, build_torus
 from gadget.model.cluster import Cluster
-from gadget.solve.closing import close_counts
 from gadget.solve.ground import Sites, find_sites
+from gadget.solve.held_rings import close_along
 from gadget.solve.network import Network, compile_network
 from gadget.solve.room import is_closed
 from tests.strategies import clusters, trees
@@ -111,7 +111,7 @@ def test_trees_of_a_graph_are_of_shortest_paths(name: str) -> None:
 
 def check_closed(network: Network, sites: Sites, row: int, counts: dict[int, int]) -> None:
     """A ring over these servers is a ring, and crosses what parts its servers once each way, nothing else."""
-    ring = close_counts(network, sites, row, "j", counts)
+    ring = close_along(network, sites, row, "j", list(counts.items()))
     assert is_closed(ring)
     assert ring.workers_by_server() == {network.nodes[server]: count for server, count in counts.items()}
     number = network.node_number

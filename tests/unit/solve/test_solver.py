@@ -174,7 +174,7 @@ def test_waiting_for_a_resource_names_it_its_price_and_the_change():
     assert (waiting.job, waiting.reason) == ("poor", Reason.CAPACITY)
     assert "gpu is taken" in waiting.detail
     assert "gpu worth" in waiting.detail
-    assert "it would run with" in waiting.detail
+    assert waiting.detail.endswith("a ring of 1 would run with 1 more gpu on s0 (worth 1)")
     assert decision.prices.resources.max() > 0
 
 
