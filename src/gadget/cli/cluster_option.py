@@ -63,8 +63,9 @@ SHAPES: Mapping[str, tuple[Callable[[Options], Cluster], Options]] = {
 def read_cluster_option(text: str) -> Cluster:
     """The cluster that --cluster names: a shape where it is one and no file has that name."""
     name, _, given = text.partition(":")
-    if name not in SHAPES or Path(text).exists():
-        if not Path(text).exists() and (hint := nearest_hint(name, SHAPES)):
+    is_there = _is_there(Path(text))
+    if name not in SHAPES or is_there:
+        if not is_there and (hint := nearest_hint(name, SHAPES)):
             raise BadOption(f"--cluster {text}: is no file, nor a shape{hint}. Shapes: {', '.join(SHAPES)}.")
         return read_cluster(Path(text))
     build, options = SHAPES[name]
@@ -84,6 +85,13 @@ def read_cluster_option(text: str) -> Cluster:
         return build(chosen)
     except InvalidValue as error:
         raise BadOption(f"--cluster {text}: {error}") from None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _gpus(options: Options) -> Resources:

@@ -29,7 +29,7 @@ def build_figure(summary: TraceSummary, *, title: str = "") -> Figure:
     panels[0].set_ylabel("jobs submitted")
     if has_load:
         panels[1].stairs(summary.load, np.append(left, left[-1] + width), color=_LOAD, fill=True)
-        panels[1].set_ylabel("GPUs in use, if all ran at once")
+        panels[1].set_ylabel("GPUs in use, if no job waits")
         if summary.capacity:
             panels[1].axhline(summary.capacity, color=_CAPACITY, linestyle="--")
             panels[1].annotate(

@@ -191,6 +191,7 @@ class TestConvert:
             (("philly", "--cluster", "ring5"), "nearest: 'ring4'"),
             (("philly", "--cluster", "nothing.yaml"), "no such file"),
             (("philly", "--cluster", "philly"), "cluster"),
+            (("philly", "--cluster", "x" * 5000), "cannot be read"),
             (("philly", "--cluster", "ring4:gpu=3"), "nearest: 'gpus'"),
             (("philly", "--cluster", "ring4:gpus=many"), "gpus is 'many'"),
             (("philly", "--cluster", "fat-tree:k=3"), "odd number"),

@@ -36,20 +36,14 @@ Throughputs = Mapping[str, Mapping[str, Mapping[str, object]]]
 
 def recognise(head: Head) -> bool:
     """True for lines of 7, 9 or 10 cells with steps, arrival and scale where they belong."""
-    rows = head.cells("\t")[:20]
-    layout = LAYOUTS.get(len(rows[0])) if rows else None
-    if layout is None:
-        return False
-    cells = [layout.index(name) for name in ("total_steps", "scale_factor", "arrival")]
-    return any(len(row) == len(layout) and all(_is_number(row[at]) for at in cells) for row in rows)
+    return _find_layout(head) is not None
 
 
 def read(parts: Sequence[Part], reading: Reading) -> Trace:
     """The jobs, with steps in place of durations (see `with_durations`)."""
-    widths = {len(part.head.cells("\t")[0]) for part in parts}
-    if len(widths) > 1:
+    layout = _find_layout(parts[0].head) or LAYOUTS[10]
+    if any(_find_layout(part.head) != layout for part in parts):
         raise BadFile(f"{parts[0].path}: has not as many columns as the other files. Read them one by one.")
-    layout = LAYOUTS[widths.pop()]
     numbers = dict.fromkeys(("total_steps", "scale_factor", "arrival"), Kind.NUMBER)
     table = read_table(
         parts,
@@ -116,6 +110,17 @@ def with_durations(trace: Trace, throughputs: Throughputs, gpu_type: str = REFER
     kept = tuple(note for note in trace.notes if "--throughputs" not in note)
     note = f"durations are steps over Gavel's throughputs on {gpu_type}"
     return replace(trace, duration_seconds=duration, extra=extra, notes=(*kept, note))
+
+
+def _find_layout(head: Head) -> tuple[str, ...] | None:
+    """The layout that most of the first rows have; a bad one among them does not hide the rest."""
+    rows = head.cells("\t")[:20]
+    for layout in LAYOUTS.values():
+        cells = [layout.index(name) for name in ("total_steps", "scale_factor", "arrival")]
+        fitting = [r for r in rows if len(r) == len(layout) and all(_is_number(r[at]) for at in cells)]
+        if 2 * len(fitting) > len(rows):
+            return layout
+    return None
 
 
 def _rate(shared: Mapping[str, object] | None) -> float:

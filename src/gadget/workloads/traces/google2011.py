@@ -52,10 +52,14 @@ def _is_job_table(head: Head) -> bool:
 
 
 def _is_events(head: Head) -> bool:
+    # Most of the first rows, not all: a bad one among them does not hide the rest.
     rows = head.cells()[:20]
-    return bool(rows) and all(
+    return 2 * sum(map(_is_event, rows)) > len(rows)
+
+
+def _is_event(row: list[str]) -> bool:
+    return (
         len(row) == len(_EVENTS) and row[0].isdecimal() and row[2].isdecimal() and row[3] in set("012345678")
-        for row in rows
     )
 
 

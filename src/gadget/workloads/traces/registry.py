@@ -15,7 +15,7 @@ from gadget.workloads.traces import (
     pollux,
     tiresias,
 )
-from gadget.workloads.traces.source import Head, Part, Progress
+from gadget.workloads.traces.source import Head, Part, Progress, is_file
 from gadget.workloads.traces.table import Reading
 from gadget.workloads.traces.trace import Trace
 
@@ -50,7 +50,7 @@ def recognise(head: Head) -> Format | None:
 
 def find_size(paths: Sequence[Path]) -> int:
     """Bytes of the files, as far as that is known before they are read."""
-    return sum(Part(file).size for path in paths for file in (_list(path) if path.is_dir() else [path]))
+    return sum(Part(file).size for path in paths for file in (_list(path) if _is_folder(path) else [path]))
 
 
 def read_trace(paths: Sequence[Path], *, strict: bool = False, progress: Progress = lambda _: None) -> Trace:
@@ -61,7 +61,7 @@ def read_trace(paths: Sequence[Path], *, strict: bool = False, progress: Progres
     parts: list[Part] = []
     notes: list[str] = []
     for path in paths:
-        found = _list_parts(path, notes) if path.is_dir() else [Part(path)]
+        found = _list_parts(path, notes) if _is_folder(path) else [Part(path)]
         parts += found
     if not parts:
         raise BadFile("no file is named. Name the files of a trace.")
@@ -98,8 +98,18 @@ def _name_known() -> str:
     return f"Known: {', '.join(one.title for one in FORMATS)}."
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def _list(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    try:
+        return sorted(path for path in folder.iterdir() if is_file(path) and not path.name.startswith("."))
+    except OSError as error:
+        raise BadFile(f"{folder}: cannot be read ({error.strerror}). Correct its permissions.") from None
 
 
 def _list_parts(folder: Path, notes: list[str]) -> list[Part]:

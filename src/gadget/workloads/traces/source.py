@@ -65,7 +65,7 @@ class Part:
     @property
     def size(self) -> int:
         """Bytes of the file as it lies there; 0 where that is not known."""
-        return self.path.stat().st_size if self.path.is_file() else 0
+        return self.path.stat().st_size if is_file(self.path) else 0
 
     def lines(self, progress: Progress) -> Iterator[tuple[int, list[str]]]:
         """Pieces of the file: the number of a piece's first line, and its lines, blank ones too.
@@ -101,7 +101,7 @@ class Part:
         return b"".join(pieces)
 
     def _open(self) -> "_Opened":
-        return _Opened(open_bytes(self.path) if self.path.is_file() else io.BytesIO(self._read_once))
+        return _Opened(open_bytes(self.path) if is_file(self.path) else io.BytesIO(self._read_once))
 
     @cached_property
     def _read_once(self) -> bytes:
@@ -128,6 +128,14 @@ class Part:
             f"{self.path}:{line}: is longer than {LONGEST_LINE:,} bytes, which no row of a trace is. "
             "Check the file."
         )
+
+
+def is_file(path: Path) -> bool:
+    """True for a regular file; False too for what cannot be a path, which is told when it is opened."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 class _Opened:

@@ -130,6 +130,25 @@ def test_a_missing_file_an_empty_folder_and_no_file_are_told(tmp_path: Path) -> 
         read_trace([])
 
 
+@pytest.mark.parametrize("text", [samples.GOOGLE_EVENTS, samples.GAVEL_10 * 2, samples.GAVEL_7])
+def test_a_bad_first_row_does_not_hide_the_format(tmp_path: Path, text: str) -> None:
+    trace = read_trace(save(tmp_path, ["x\n" + text]))
+    assert trace.bad.count == 1
+    assert trace.bad.first[0].line == 1
+    assert len(trace) == len(read_trace(save(tmp_path, [text])))
+
+
+def test_names_that_no_file_can_have_are_told(tmp_path: Path) -> None:
+    for name in ("x" * 5000, "a\0b"):
+        with pytest.raises(BadFile, match=r"cannot be read|no path that can be read"):
+            read_trace([tmp_path / name])
+
+
+def test_gavel_files_of_different_layouts_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="has not as many columns"):
+        read_trace(save(tmp_path, [samples.GAVEL_10, samples.GAVEL_7]))
+
+
 def test_files_of_two_formats_are_refused(tmp_path: Path) -> None:
     paths = save(tmp_path, [samples.PHILLY, samples.POLLUX])
     with pytest.raises(BadFile, match=r"is a Pollux workload, .* a Philly CSV"):
