@@ -31,6 +31,7 @@ from gadget import (
     Timing,
     Waiting,
 )
+from gadget.model.profile import Profile, Profiles
 from gadget.model.quantity import LARGEST, MOST_SLOTS, MOST_WORKERS, SMALLEST
 
 # Names that YAML or JSON could take for something else, or that need quotes.
@@ -127,7 +128,16 @@ def timings(wild=False):
         batch=at_least_zero(wild),
         backward_ms=positive(wild),
         overhead_ms=at_least_zero(wild),
+        local_gbps=st.none() | positive(wild),
+        hop_ms=st.just(0) | at_least_zero(wild),
+        overlap=st.just(0) | st.floats(SMALLEST, 1) | st.just(1),
     )
+
+
+@st.composite
+def profiles(draw, wild=False):
+    found = draw(st.lists(names, max_size=3, unique=True))
+    return Profiles(tuple(Profile(name, draw(positive(wild)), draw(timings(wild))) for name in found))
 
 
 @st.composite

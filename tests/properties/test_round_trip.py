@@ -8,14 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gadget import read_decision, read_scenario, read_snapshot, write
-from gadget.model.codec import format_json
+from gadget.model.codec import format_json, read_profiles
 from gadget.model.documents import build_schema
-from tests.strategies import ODD_NAMES, decisions, printable_text, scenarios, snapshots
+from tests.strategies import ODD_NAMES, decisions, printable_text, profiles, scenarios, snapshots
 
 KINDS = {
     "scenario": (scenarios(wild=True), read_scenario),
     "snapshot": (snapshots(wild=True), read_snapshot),
     "decision": (decisions(), read_decision),
+    "profiles": (profiles(wild=True), read_profiles),
 }
 SUFFIXES = (".json", ".yaml")
 each_kind = pytest.mark.parametrize("kind", KINDS)

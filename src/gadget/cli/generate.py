@@ -58,12 +58,34 @@ def _save_scenario(
 ) -> None:
     rng = np.random.default_rng(seed)
     cluster = build(rng)
+    made = draw_scenario(
+        rng, cluster, jobs=jobs, slots=slots, max_workers=max_workers, utility=utility, budget=budget
+    )
+    write(output, made)
+    remark_written(output, made)
+
+
+def draw_scenario(
+    rng: Rng,
+    cluster: Cluster,
+    *,
+    jobs: int,
+    slots: int,
+    max_workers: int,
+    utility: UtilityFamily = UtilityFamily.SIGMOID,
+    budget: BudgetUnit = BudgetUnit.WORKER_SLOTS,
+) -> Scenario:
+    """A cluster with random jobs, which arrive by the profile and are made as the paper's are."""
     arrivals = draw_profile_arrivals(rng, jobs, slots, DEFAULT_SLOT_SECONDS)
     made = build_paper_jobs(rng, arrivals, max_workers=max_workers, utility=utility, budget_unit=budget)
-    write(output, Scenario(cluster, made, slots))
-    if output != STANDARD_STREAM:
-        text = f"written: {output} ({len(cluster.servers)} servers, {len(made)} jobs, {slots} slots)"
-        remarks().print(Text(text))
+    return Scenario(cluster, made, slots)
+
+
+def remark_written(path: Path, made: Scenario) -> None:
+    """Tell what was written to a file."""
+    if path != STANDARD_STREAM:
+        servers, jobs = len(made.cluster.servers), len(made.jobs)
+        remarks().print(Text(f"written: {path} ({servers} servers, {jobs} jobs, {made.slots} slots)"))
 
 
 def _kind(**defaults: int) -> Callable[[Callable[..., Cluster]], Callable[..., Cluster]]:

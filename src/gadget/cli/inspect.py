@@ -22,6 +22,7 @@ class Kind(StrEnum):
     SCENARIO = "scenario"
     SNAPSHOT = "snapshot"
     DECISION = "decision"
+    PROFILES = "profiles"
 
 
 def show(

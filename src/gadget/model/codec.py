@@ -20,9 +20,16 @@ from gadget.files import read_bytes, write_whole
 from gadget.model.cluster import Cluster
 from gadget.model.complaint import complain_of_shape, complain_of_value
 from gadget.model.decision import Decision
-from gadget.model.decoding import build_cluster, build_decision, build_scenario, build_snapshot
+from gadget.model.decoding import (
+    build_cluster,
+    build_decision,
+    build_profiles,
+    build_scenario,
+    build_snapshot,
+)
 from gadget.model.documents import DOCUMENTS, DecisionDoc
 from gadget.model.encoding import to_document
+from gadget.model.profile import Profiles
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.model.yaml_text import YamlError, format_yaml, parse_yaml
 
@@ -64,28 +71,37 @@ def read_cluster(path: Path | str) -> Cluster:
     return _build(target, content, "cluster", lambda found: build_cluster(found.cluster, "cluster"))
 
 
+def read_profiles(path: Path | str) -> Profiles:
+    """The profiles in a file; BadFile says what is wrong with it."""
+    return _read(Path(path), "profiles", build_profiles)
+
+
 def read(path: Path | str) -> Scenario | Snapshot | Decision:
     """Whatever a file holds: a decision has rings, a snapshot has a slot, and else it is a scenario."""
     target = Path(path)
-    content = _content(target)
-    parse = _parse_json if _is_json(target, content) else _parse_yaml
-    raw = parse(target, content, "scenario, snapshot or decision")
+    return read_content(target, _content(target))
+
+
+def read_content(path: Path, content: bytes) -> Scenario | Snapshot | Decision:
+    """The same of content that was read before; the path is for complaints."""
+    parse = _parse_json if _is_json(path, content) else _parse_yaml
+    raw = parse(path, content, "scenario, snapshot or decision")
     keys = raw.keys() if isinstance(raw, dict) else frozenset[str]()
     if "rings" in keys:
-        return _build(target, content, "decision", build_decision)
+        return _build(path, content, "decision", build_decision)
     if "slot" in keys:
-        return _build(target, content, "snapshot", build_snapshot)
-    return _build(target, content, "scenario", build_scenario)
+        return _build(path, content, "snapshot", build_snapshot)
+    return _build(path, content, "scenario", build_scenario)
 
 
-def write(path: Path | str, value: Scenario | Snapshot | Decision) -> None:
+def write(path: Path | str, value: Scenario | Snapshot | Decision | Profiles) -> None:
     """Write a value to a file, whole or not at all; YAML unless the path ends in .json."""
     target = Path(path)
     text = format_json(value) if target.suffix.lower() == ".json" else format_yaml(to_document(value))
     write_whole(target, text.encode())
 
 
-def format_json(value: Scenario | Snapshot | Decision, *, indent: int | None = 2) -> str:
+def format_json(value: Scenario | Snapshot | Decision | Profiles, *, indent: int | None = 2) -> str:
     """The value's document as JSON text."""
     return json.dumps(to_document(value), ensure_ascii=False, indent=indent, allow_nan=False) + "\n"
 

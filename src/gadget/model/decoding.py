@@ -11,6 +11,7 @@ from gadget.model import documents as doc
 from gadget.model.cluster import Cluster, Link, Server
 from gadget.model.decision import Decision, Status, Surrogate, Waiting
 from gadget.model.job import ActiveJob, Job
+from gadget.model.profile import Profile, Profiles
 from gadget.model.resources import Resources
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Scenario, Snapshot
@@ -65,6 +66,15 @@ def build_decision(found: doc.DecisionDoc) -> Decision:
     )
 
 
+def build_profiles(found: doc.ProfilesDoc) -> Profiles:
+    """The profiles that a document tells."""
+
+    def profile(one: doc.ProfileDoc) -> Profile:
+        return Profile(one.name, one.bandwidth_gbps, _timing(one.timing))
+
+    return Profiles(tuple(_each("profiles", found.profiles, profile)))
+
+
 def _allocation(found: Iterable[doc.RingDoc]) -> Allocation:
     return Allocation(tuple(Ring(ring.job, ring.workers, ring.routes) for ring in found))
 
@@ -115,8 +125,11 @@ def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
 
 
 def _timing(found: doc.TimingDoc) -> Timing:
+    given = msgspec.structs.asdict(found)
+    if found.local_gbps is UNSET:
+        del given["local_gbps"]
     try:
-        return Timing(**msgspec.structs.asdict(found))
+        return Timing(**given)
     except InvalidValue as error:
         raise error.within("timing") from None
 

@@ -20,6 +20,7 @@ AtLeastZero = Annotated[float, Meta(ge=0, le=LARGEST)]
 # Any float that is one: the bounds keep out NaN and the infinities.
 Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
 Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 Workers = Annotated[int, Meta(ge=1, le=MOST_WORKERS)]
 Slot = Annotated[int, Meta(ge=0, le=MOST_SLOTS)]
 Slots = Annotated[int, Meta(ge=1, le=MOST_SLOTS)]
@@ -67,7 +68,7 @@ class WorkersDoc(_Document, frozen=True):
 
 
 class TimingDoc(_Document, frozen=True):
-    """d, G, t_f, M, t_b, γ of Eq. (1)."""
+    """d, G, t_f, M, t_b, γ of Eq. (1); `local_gbps`, `hop_ms` and `overlap` extend it."""
 
     gradient_mb: AtLeastZero
     reduce_gbps: Positive
@@ -75,6 +76,9 @@ class TimingDoc(_Document, frozen=True):
     batch: AtLeastZero
     backward_ms: AtLeastZero
     overhead_ms: AtLeastZero = 0
+    local_gbps: Positive | UnsetType = UNSET
+    hop_ms: AtLeastZero = 0
+    overlap: Share = 0
 
 
 class _UtilityDoc(_Document, tag_field="kind", frozen=True):
@@ -220,10 +224,27 @@ class DecisionDoc(_Document, frozen=True, kw_only=True):
     surrogate: SurrogateDoc | UnsetType = UNSET
 
 
-DOCUMENTS: dict[str, type[ScenarioDoc | SnapshotDoc | DecisionDoc | ClusterFileDoc | ClusterDoc]] = {
+class ProfileDoc(_Document, frozen=True):
+    """How fast an application is: its timing, and the bandwidth that its rings reach."""
+
+    name: Name
+    bandwidth_gbps: Positive
+    timing: TimingDoc
+
+
+class ProfilesDoc(_Document, frozen=True, kw_only=True):
+    """What `gadget fit --write` leaves."""
+
+    version: Literal[1]
+    profiles: list[ProfileDoc]
+
+
+FileDoc = ScenarioDoc | SnapshotDoc | DecisionDoc | ProfilesDoc | ClusterFileDoc | ClusterDoc
+DOCUMENTS: dict[str, type[FileDoc]] = {
     "scenario": ScenarioDoc,
     "snapshot": SnapshotDoc,
     "decision": DecisionDoc,
+    "profiles": ProfilesDoc,
     "cluster": ClusterFileDoc,
     "bare-cluster": ClusterDoc,
 }

@@ -7,13 +7,15 @@ from gadget.errors import InvalidValue
 from gadget.model.decision import Decision
 from gadget.model.documents import VERSION
 from gadget.model.job import ActiveJob, Job
+from gadget.model.profile import Profile, Profiles
 from gadget.model.resources import Resources
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Scenario, Snapshot
+from gadget.model.timing import Timing
 from gadget.model.utility import Energy, Table, Utility
 
 
-def to_document(value: Scenario | Snapshot | Decision) -> dict[str, Any]:
+def to_document(value: Scenario | Snapshot | Decision | Profiles) -> dict[str, Any]:
     """The value's document: plain dictionaries, lists, text and numbers."""
     match value:
         case Scenario():
@@ -30,6 +32,8 @@ def to_document(value: Scenario | Snapshot | Decision) -> dict[str, Any]:
             return document
         case Decision():
             return _decision_doc(value)
+        case Profiles():
+            return {"version": VERSION, "profiles": [_profile_doc(one) for one in value.profiles]}
 
 
 def _head(value: Scenario | Snapshot) -> dict[str, Any]:
@@ -59,13 +63,27 @@ def _job_doc(job: Job) -> dict[str, Any]:
     if job.rate is not None:
         document["rate"] = _number(job.rate)
     if job.timing is not None:
-        document["timing"] = _fields(job.timing)
+        document["timing"] = _timing_doc(job.timing)
     if job.resize_cost:
         document["resize_cost"] = _number(job.resize_cost)
     if job.work is not None:
         document["work"] = _number(job.work)
     document["utility"] = _utility_doc(job.utility)
     return document
+
+
+def _profile_doc(profile: Profile) -> dict[str, Any]:
+    return {
+        "name": profile.name,
+        "bandwidth_gbps": _number(profile.bandwidth_gbps),
+        "timing": _timing_doc(profile.timing),
+    }
+
+
+def _timing_doc(timing: Timing) -> dict[str, Any]:
+    # What extends Eq. (1) is left out where it changes nothing.
+    document = _fields(timing)
+    return {key: value for key, value in document.items() if value or key not in ("hop_ms", "overlap")}
 
 
 def _active_doc(active: ActiveJob) -> dict[str, Any]:

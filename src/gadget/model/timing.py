@@ -1,4 +1,4 @@
-"""How long a training iteration takes on a ring, Eq. (1), and how much data it moves."""
+"""How long a training iteration takes on a ring, Eq. (1) and its extension, and how much data it moves."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The constants d, G, t_f, M, t_b, γ of Eq. (1); the bandwidth b is the job's own."""
+    """The constants d, G, t_f, M, t_b, γ of Eq. (1); the bandwidth b is the job's own.
+
+    The last three extend it (docs/explanation/timing.md); left out, they leave it as published.
+    """
 
     gradient_mb: float
     reduce_gbps: float
@@ -25,11 +28,24 @@ class Timing:
     batch: float
     backward_ms: float
     overhead_ms: float = 0
+    local_gbps: float | None = None
+    """Bandwidth of a ring inside one server; without it, b."""
+    hop_ms: float = 0
+    """Latency of each of the ring's 2(w−1) steps."""
+    overlap: float = 0
+    """Share of the computing, 0 … 1, behind which communication hides."""
 
     def __post_init__(self) -> None:
         check_positive("reduce_gbps", self.reduce_gbps)
-        for key in ("gradient_mb", "forward_ms_per_sample", "batch", "backward_ms", "overhead_ms"):
+        for key in (
+            *("gradient_mb", "forward_ms_per_sample", "batch", "backward_ms", "overhead_ms"),
+            *("hop_ms", "overlap"),
+        ):
             check_at_least_zero(key, getattr(self, key))
+        if self.local_gbps is not None:
+            check_positive("local_gbps", self.local_gbps)
+        if self.overlap > 1:
+            raise InvalidValue("overlap", f"is {self.overlap:g}, above 1", "Give a share from 0 to 1")
         if self.compute_seconds <= 0:
             raise InvalidValue(
                 "",
@@ -42,31 +58,75 @@ class Timing:
         """t_f·M + t_b + γ: the part of Eq. (1) that does not depend on the ring."""
         return (self.forward_ms_per_sample * self.batch + self.backward_ms + self.overhead_ms) / 1000
 
-    def iteration_seconds(self, workers: ArrayLike, bandwidth_gbps: float) -> Floats:
-        """τ of Eq. (1) for rings of the given sizes."""
-        sizes = np.asarray(workers, dtype=np.float64)
-        # One worker sends nothing, and needs no bandwidth for it.
-        share = (sizes - 1) / sizes
-        sent = np.multiply(
-            share, self._all_reduce_seconds(bandwidth_gbps), out=np.zeros_like(share), where=share > 0
+    def iteration_seconds(self, workers: ArrayLike, bandwidth_gbps: ArrayLike) -> Floats:
+        """τ for rings of the given sizes whose slowest edges have the given bandwidth."""
+        return ring_seconds(
+            np.asarray(workers, dtype=np.float64),
+            self._all_reduce_seconds(bandwidth_gbps),
+            self.hop_ms / 1000,
+            self.compute_seconds,
+            self.overlap,
         )
-        return np.asarray(sent + self.compute_seconds)
+
+    def iteration_seconds_on(self, workers: ArrayLike, cross_gbps: ArrayLike, is_local: ArrayLike) -> Floats:
+        """τ where rings really lie: one inside a server has `local_gbps`, any other `cross_gbps`.
+
+        Without `local_gbps` every ring has `cross_gbps`.
+        """
+        if self.local_gbps is None:
+            return self.iteration_seconds(workers, cross_gbps)
+        return self.iteration_seconds(workers, np.where(is_local, self.local_gbps, cross_gbps))
 
     def limit_seconds(self, bandwidth_gbps: float) -> float:
-        """τ as the ring grows without end: d(2/b + 1/G) + t_f·M + t_b + γ."""
-        return self._all_reduce_seconds(bandwidth_gbps) + self.compute_seconds
+        """τ as the ring grows without end: d(2/b + 1/G) + t_f·M + t_b + γ; infinite where steps take time."""
+        if self.hop_ms:
+            return math.inf
+        sent = float(self._all_reduce_seconds(bandwidth_gbps))
+        return max(sent - self.overlap * self.compute_seconds, 0.0) + self.compute_seconds
 
-    def iterations(self, workers: ArrayLike, bandwidth_gbps: float, slot_seconds: float) -> Floats:
-        """ζ(κ): iterations that each worker of a ring of that size does in a slot, Eq. (1) inverted."""
+    def iterations(self, workers: ArrayLike, bandwidth_gbps: ArrayLike, slot_seconds: float) -> Floats:
+        """ζ(κ): iterations that each worker of a ring of that size does in a slot, τ inverted."""
         return slot_seconds / self.iteration_seconds(workers, bandwidth_gbps)
 
-    def _all_reduce_seconds(self, bandwidth_gbps: float) -> float:
-        # d(2/b + 1/G); a job that moves nothing needs no bandwidth.
+    def _all_reduce_seconds(self, bandwidth_gbps: ArrayLike) -> float | Floats:
+        gbps = np.asarray(bandwidth_gbps, dtype=np.float64)
+        if gbps.ndim:
+            return all_reduce_seconds(self.gradient_mb, self.reduce_gbps, gbps)
+        # The same for one number: thousands of jobs ask for it in every slot.
         if not self.gradient_mb:
             return 0.0
-        if not bandwidth_gbps:
+        number = float(gbps)
+        if not number:
             return math.inf
-        return self.gradient_mb * GIGABITS_PER_MB * (2 / bandwidth_gbps + 1 / self.reduce_gbps)
+        return self.gradient_mb * GIGABITS_PER_MB * (2 / number + 1 / self.reduce_gbps)
+
+
+def all_reduce_seconds(
+    gradient_mb: float | Floats, reduce_gbps: float | Floats, bandwidth_gbps: Floats
+) -> Floats:
+    """d(2/b + 1/G): the all-reduce of an endless ring; one that moves nothing needs no bandwidth."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seconds = gradient_mb * GIGABITS_PER_MB * (2 / bandwidth_gbps + 1 / reduce_gbps)
+    return np.where(np.asarray(gradient_mb) > 0, seconds, 0.0)
+
+
+def ring_seconds(
+    workers: Floats,
+    all_reduce: float | Floats,
+    hop: float | Floats,
+    compute: float | Floats,
+    overlap: float | Floats,
+) -> Floats:
+    """τ in seconds: Eq. (1), with 2(w−1) steps of latency, less what hides behind the computing.
+
+    `all_reduce` is d(2/b + 1/G); all arguments broadcast. τ rises with every one of them but `overlap`.
+    """
+    share = (workers - 1) / workers
+    # One worker sends nothing, and needs no bandwidth for it.
+    sent = np.zeros(np.broadcast(share, all_reduce).shape)
+    np.multiply(share, all_reduce, out=sent, where=share > 0)
+    exposed = np.maximum(sent + 2 * (workers - 1) * hop - overlap * compute, 0.0)
+    return np.asarray(exposed + compute)
 
 
 def ring_mb_per_worker(gradient_mb: float, workers: int) -> float:

@@ -12,7 +12,9 @@ from gadget.model.snapshot import Snapshot
 from gadget.policies.gadget_paper import round_relaxation
 from gadget.policies.search import build_decision
 from gadget.solve.exact import Solver, is_tree, solve_exactly
+from gadget.solve.footprints import find_footprints
 from gadget.solve.repair import fill_idle
+from gadget.solve.rerouting import mend_routes
 from gadget.solve.slot import build_slot_problem
 
 # What counts as reaching a bound, relative to it: the accuracy of the solvers.
@@ -45,6 +47,7 @@ class Optimal:
         by_ring = not whole.knows_restarts and is_tree(whole)
         if by_ring:
             whole = build_slot_problem(snapshot, majorant=self.majorant, by_ring=True)
+            whole = mend_routes(whole, find_footprints(whole.network))
         problem = whole.worthwhile()
         bound, rings, proved = math.inf, tuple[Ring, ...](), False
         if not by_ring:  # the relaxation knows no rings that go on

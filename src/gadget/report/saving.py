@@ -26,11 +26,17 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def save_picture(path: Path, build: Callable[[], Figure]) -> None:
-    """Write the figure that `build` makes to a .svg, .png or .pdf file."""
+def check_picture_kind(path: Path) -> str:
+    """The kind of picture that a path asks for; BadOption if there is none such."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in METADATA:
         raise BadOption(f"{path}: a picture cannot be of kind {path.suffix!r}. Use .svg, .png or .pdf.")
+    return kind
+
+
+def save_picture(path: Path, build: Callable[[], Figure]) -> None:
+    """Write the figure that `build` makes to a .svg, .png or .pdf file."""
+    kind = check_picture_kind(path)
     content = BytesIO()
     with mpl.rc_context(STYLE), warnings.catch_warnings():
         # Users' names may hold letters that the font lacks; a box in their place is all that happens.

@@ -65,7 +65,9 @@ class Workshop:
     """One slot on the ground: the rings held at present, the best seen, and the space to work in."""
 
     def __init__(self, network: Network, sites: Sites, orders: Orders, stays: Stays) -> None:
-        self.network, self.sites, self.orders, self.stays = network, sites, orders, stays
+        self.network, self.sites, self.orders = network, sites, orders
+        self.stays = stays._replace(gain=np.where(stays.gain > 0, stays.gain, -np.inf))
+        self._idle_stays = stays._replace(gain=np.where(stays.gain == 0, 0.0, -np.inf))
         first = sites.ground
         self._scratch = _build_scratch(sites, int(orders.most.max(initial=1)))
         height = find_height(first.parent)
@@ -180,21 +182,26 @@ class Workshop:
         return True
 
     def fill_idle(self, idle: Orders) -> Held:
-        """The best rings, and in what they leave free those of jobs that gain nothing but lose nothing."""
+        """The best rings, and in what they leave free those of jobs that gain nothing but lose nothing.
+
+        Those of them that run go on before others look for a place.
+        """
         sites = self.sites
         zero = np.zeros((sites.places, self.network.capacity.shape[1]))
         market = self.market(zero, np.zeros(sites.places))
         occupy_all(self.sites.ground, self.sites.is_one, market, self.orders, self.best)
         able = np.flatnonzero(np.maximum.reduceat(np.append(idle.gain, -np.inf), idle.gain_start[:-1]) == 0.0)
         jobs = able[self.best.count[able] == 0]
-        nobody = self.stays._replace(gain=np.full(len(self.orders.most), -np.inf))
+        jobs = np.concatenate(
+            [jobs[self._idle_stays.gain[jobs] == 0], jobs[self._idle_stays.gain[jobs] != 0]]
+        )
         place(
             sites.ground,
             sites.is_one,
             market,
             self._view,
             idle,
-            nobody,
+            self._idle_stays,
             self.best,
             jobs,
             self._more,

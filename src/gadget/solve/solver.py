@@ -23,6 +23,7 @@ from gadget.solve.orders import build_idle_orders, build_orders
 from gadget.solve.price_tags import read_prices, spread_prices, write_prices
 from gadget.solve.quotes import Quotes, quote
 from gadget.solve.relaxed import ClassPrices, RelaxedSlot, Reply
+from gadget.solve.rerouting import mend_routes
 from gadget.solve.slot import SlotProblem
 from gadget.solve.stays import build_stays
 
@@ -40,7 +41,6 @@ _GRAPH_WORK = 1_000_000
 _ROUNDS_A_JOB = 200
 _MOST_ROUNDS = 20_000
 _ENDLESS = 10**9
-_GRAPH_EFFORT = 3
 # Job–size–server triples up to which an integer program ends what is still open; with a time limit more, and
 # then it takes a share of what is left. Without one its search tree is bounded, which is the same everywhere.
 _EXACT_WORK = 4_000
@@ -95,14 +95,15 @@ class _Search:
     def __init__(
         self, problem: SlotProblem, snapshot: Snapshot, seed: int, clock: Clock, gap: float | None
     ) -> None:
-        self._problem, self._snapshot, self._seed, self._clock = problem, snapshot, seed, clock
+        self._snapshot, self._seed, self._clock = snapshot, seed, clock
         network = problem.network
+        self._footprints = find_footprints(network)
+        self._footprints.begin_slot()
+        self._problem = problem = mend_routes(problem, self._footprints)
         self._hierarchy: Hierarchy = build_hierarchy(network)
         self._classes: Classes = find_classes(self._hierarchy)
         self._sites: Sites = find_sites(network)
         self._orders: Orders = build_orders(problem)
-        self._footprints = find_footprints(network)
-        self._footprints.begin_slot()
         on_ground, by_class = build_stays(
             problem, self._footprints, self._sites, self._hierarchy, self._classes
         )
@@ -110,7 +111,7 @@ class _Search:
         self._workshop = Workshop(network, self._sites, self._orders, on_ground)
         self._is_large = len(problem.jobs) * network.servers > LARGE
         self._gap = gap if gap is not None else LARGE_GAP if self._is_large else GAP
-        self._may_go_on = bool(np.isfinite(on_ground.gain).any())
+        self._may_go_on = bool((on_ground.gain > 0).any())
         self._given: dict[int, Ring] = {}
         self._prices: ClassPrices
         self._bound = self._alone()
@@ -265,8 +266,7 @@ class _Search:
         return np.array([active.job.min_workers for active in self._problem.jobs], dtype=np.int64)
 
     def _improve(self, work: int, *, endless: bool = False) -> None:
-        # Where a ring may lie on several trees, each insertion looks at all of them, and rooms are small.
-        places = self._sites.ground.parent.size * (1 if self._sites.is_one else _GRAPH_EFFORT)
+        places = self._sites.ground.parent.size
         few = min(_MOST_ROUNDS, _ROUNDS_A_JOB * len(self._problem.jobs)) * work // _SEARCH_WORK
         rounds = max(50, min(few, work // (places + 20)))
         self._workshop.improve(

@@ -20,7 +20,7 @@ _NOTHING = np.zeros((0, 3), dtype=np.int64)
 def build_stays(
     problem: SlotProblem, footprints: Footprints, sites: Sites, hierarchy: Hierarchy, classes: Classes
 ) -> tuple[Stays, Stays]:
-    """The rings that may go on, with gains above 0: as they lie on the ground, and by classes.
+    """The rings that may go on: as they lie on the ground, and by classes those that gain something.
 
     Workers that stay where they are lose nothing, whatever the routes between them: on the ground a ring goes
     on along the routes it has, but the bound must hold for any. So by classes it crosses each cut that parts
@@ -28,7 +28,7 @@ def build_stays(
     """
     on_ground = [_NOTHING] * len(problem.jobs)
     by_class = on_ground.copy()
-    for job in np.flatnonzero(problem.stay_gain > 0).tolist():
+    for job in np.flatnonzero(problem.stay_gain >= 0).tolist():
         ring = problem.running[job]
         assert ring is not None  # who may stay has one
         found = footprints.of(ring)
@@ -38,7 +38,8 @@ def build_stays(
             by_class[job] = _cross(problem.network, hierarchy, ring)
         else:
             by_class[job] = found
-    ground, cuts = _stack(problem.stay_gain, on_ground), _stack(problem.stay_gain, by_class)
+    hopeful = np.where(problem.stay_gain > 0, problem.stay_gain, -np.inf)
+    ground, cuts = _stack(problem.stay_gain, on_ground), _stack(hopeful, by_class)
     return ground, cuts._replace(node=classes.class_of[cuts.node], crossings=np.minimum(cuts.crossings, 1))
 
 

@@ -1,0 +1,1 @@
+"""Cluster descriptions of other systems: readers, one file each, and writers where the format allows."""
