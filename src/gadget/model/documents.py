@@ -186,6 +186,13 @@ class SnapshotDoc(_Document, frozen=True, kw_only=True):
     running: tuple[RingDoc, ...] = ()
 
 
+class ClusterFileDoc(_Document, frozen=True, kw_only=True):
+    """A cluster in a file of its own."""
+
+    version: Literal[1] = 1
+    cluster: ClusterDoc
+
+
 class WaitingDoc(_Document, frozen=True):
     """A job that gets no ring, and why."""
 
@@ -232,11 +239,14 @@ class ProfilesDoc(_Document, frozen=True, kw_only=True):
     profiles: list[ProfileDoc]
 
 
-DOCUMENTS: dict[str, type[ScenarioDoc | SnapshotDoc | DecisionDoc | ProfilesDoc]] = {
+FileDoc = ScenarioDoc | SnapshotDoc | DecisionDoc | ProfilesDoc | ClusterFileDoc | ClusterDoc
+DOCUMENTS: dict[str, type[FileDoc]] = {
     "scenario": ScenarioDoc,
     "snapshot": SnapshotDoc,
     "decision": DecisionDoc,
     "profiles": ProfilesDoc,
+    "cluster": ClusterFileDoc,
+    "bare-cluster": ClusterDoc,
 }
 
 
