@@ -16,7 +16,8 @@ from gadget.model.snapshot import Snapshot
 class Policy(Protocol):
     """Decides one slot. Its fields are its options; it keeps no state between slots.
 
-    A policy that does not promise feasibility says so by a true attribute `may_violate`.
+    A policy that does not promise feasibility says so by a true attribute `may_violate`, one that looks at
+    what links carry by `reserves`: where links are shared, all others are shown links that never refuse.
     """
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
