@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
@@ -13,11 +14,24 @@ from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 
 
+class Steadiness(StrEnum):
+    """When a policy would decide the same again although time has passed, if nothing else has changed.
+
+    Nothing else: the same jobs, none with a budget that runs down, the same servers, the rings as decided.
+    """
+
+    ALWAYS = "always"
+    """It looks at who is there and what runs, not at what was served."""
+    WHEN_NOBODY_WAITS = "when nobody waits"
+    """It orders jobs by what was served, which matters only where there is not enough for all."""
+
+
 class Policy(Protocol):
     """Decides one slot. Its fields are its options; it keeps no state between slots.
 
     A policy that does not promise feasibility says so by a true attribute `may_violate`, one that looks at
-    what links carry by `reserves`: where links are shared, all others are shown links that never refuse.
+    what links carry by `reserves`: where links are shared, all others are shown links that never refuse. One
+    with a `steadiness` is not asked again while nothing changes that it looks at.
     """
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:

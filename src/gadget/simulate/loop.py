@@ -28,6 +28,7 @@ from gadget.model.referee import Violation, find_violations
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.policies.policy import Policy
 from gadget.simulate.network import NetworkMode, find_work, is_measured, without_limits
+from gadget.simulate.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ def run_slots(
     known = iter(replay)
     measured = is_measured(scenario, network)
     blind = network is NetworkMode.SHARED and not getattr(policy, "reserves", False)
+    last, still = Standing(policy), tuple[Violation, ...]()
     state = sound = begin(scenario, is_measured=measured)
     for slot in range(scenario.slots):
         # I[t]: who is there, on which servers.
@@ -92,12 +94,18 @@ def run_slots(
         given = next(known, None)
         if given is not None and recall is not None:
             given = replace(given, prices=recall(shown.cluster))
-        decided = (
-            decide_slot(state, policy, seed, label=label, shown=shown)
-            if given is None
-            else SlotDecided(given)
-        )
-        violations = _judge(shown, decided.decision, lenient)
+        standing = last.find(state, shown) if given is None else None
+        if standing is not None:
+            decided, violations = SlotDecided(standing), still
+        else:
+            decided = (
+                decide_slot(state, policy, seed, label=label, shown=shown)
+                if given is None
+                else SlotDecided(given)
+            )
+            violations = _judge(shown, decided.decision, lenient)
+            last.note(shown, decided.decision)
+        still = violations
         running = apply(state, decided)
         effects = effects_between(state, running)
         # z ← z + Σ_s y_is[t].

@@ -79,11 +79,17 @@ def test_what_restarts_lose_is_told_and_not_gained() -> None:
 MOVING = ("fifo:backfill=true", "las", "drf")
 
 
+def as_planned(job):
+    """The job without what makes its rings faster inside a server than decisions reckon."""
+    return job if job.timing is None else replace(job, timing=replace(job.timing, local_gbps=None))
+
+
 @pytest.mark.parametrize("text", MOVING)
 @settings(max_examples=60)
 @given(scenario=scenarios(), failure=st.integers(0, 7))
 def test_what_slots_gain_adds_up_whatever_restarts_cost(text: str, scenario: Scenario, failure: int) -> None:
     planned = [Planned(failure, ServerFailed(scenario.cluster.servers[0].name))]
+    scenario = replace(scenario, jobs=tuple(map(as_planned, scenario.jobs)))
     (run,) = simulate(scenario, text, planned=planned).runs
     size = max(1.0, *(abs(slot.objective) for slot in run.slots), *(abs(one.utility) for one in run.jobs))
     assert sum(slot.objective for slot in run.slots) == pytest.approx(
