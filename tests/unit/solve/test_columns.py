@@ -53,7 +53,7 @@ def bound_of(cluster, jobs):
 
 
 def test_share_cuts_know_that_rings_are_whole():
-    # Rings of 7 over servers of 6 cross both links. By GPUs 12/7 of them fit, by Gbps 3/2, and by the cut one:
+    # Rings of 7 over servers of 6 cross both links. By GPUs 12/7 of them fit, by Gbps 3/2, by the cut one:
     # of rings wider than half a link, no more than one crosses it.
     one_price, found = bound_of(star([6, 6], [3, 3]), [job(name, 7, 2) for name in "xyz"])
     assert one_price == pytest.approx(12 / 7, rel=1e-6)
