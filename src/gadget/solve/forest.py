@@ -1,7 +1,7 @@
 """Ordered sets of numbered things with weights, as machine code: all steps take the logarithm of their size.
 
-Each set is a treap, a search tree by key that is a heap by random rank. A thing stands in one set at most, so that
-all sets share their arrays. Ties in the key go by the thing's number.
+Each set is a treap, a search tree by key that is a heap by random rank. A thing stands in one set at most, so
+that all sets share their arrays. Ties in the key go by the thing's number.
 """
 
 from typing import NamedTuple
@@ -92,7 +92,7 @@ def remove(forest: Forest, tree: int, thing: int) -> None:
         above, is_left = here, _precedes(forest, key, thing, here)
         here = left[here] if is_left else right[here]
     lower, higher = left[thing], right[thing]
-    while lower != NOTHING and higher != NOTHING:
+    while lower >= 0 and higher >= 0:
         if rank[lower] >= rank[higher]:
             total[lower] += total[higher]
             _attach(forest, tree, above, is_left, lower)
@@ -107,7 +107,7 @@ def remove(forest: Forest, tree: int, thing: int) -> None:
 @compiled
 def find_first(forest: Forest, tree: int) -> int:
     """The thing with the least key, or NOTHING."""
-    here = forest.root[tree]
+    here: int = forest.root[tree]
     if here != NOTHING:
         while forest.left[here] != NOTHING:
             here = forest.left[here]
@@ -117,7 +117,7 @@ def find_first(forest: Forest, tree: int) -> int:
 @compiled
 def find_last(forest: Forest, tree: int) -> int:
     """The thing with the greatest key, or NOTHING."""
-    here = forest.root[tree]
+    here: int = forest.root[tree]
     if here != NOTHING:
         while forest.right[here] != NOTHING:
             here = forest.right[here]
@@ -130,13 +130,13 @@ def weigh_before(forest: Forest, tree: int, key: int, thing: int) -> int:
     before = 0
     here = forest.root[tree]
     while here != NOTHING:
-        if _precedes(forest, key, thing, here) or here == thing:
-            here = forest.left[here]
-        else:
+        if forest.key[here] < key or (forest.key[here] == key and here < thing):
             before += forest.weight[here]
             if forest.left[here] != NOTHING:
                 before += forest.total[forest.left[here]]
             here = forest.right[here]
+        else:
+            here = forest.left[here]
     return before
 
 

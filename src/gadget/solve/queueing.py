@@ -1,10 +1,10 @@
 """One pool of GPUs and a queue before it, event by event, as machine code.
 
-A job takes exactly its GPUs or none. Every rule is an order of all jobs that are there; along it, each job that
-fits beside those taken before it is taken. That set is unique, so it need not be built anew in every event: the
-first job in the order that waits and would fit is started, the last ones in the order make room for it, and so on
-until none is left. An event costs the logarithm of the queue for each job that it starts or stops and for each
-different number of GPUs, however long the queue is and however many jobs run.
+A job takes exactly its GPUs or none. Every rule is an order of all jobs that are there; along it, each job
+that fits beside those taken before it is taken. That set is unique, so it need not be built anew in every
+event: the first job in the order that waits and would fit is started, the last ones in the order make room
+for it, and so on until none is left. An event costs the logarithm of the queue for each job that it starts or
+stops and for each different number of GPUs, however long the queue is and however many jobs run.
 
 All numbers are whole: times are ticks, service is GPUs × ticks. So nothing is rounded and ties are ties.
 """
@@ -40,7 +40,8 @@ QUEUES_BY_SUBMISSION = 4
 QUEUES_RUNNING_FIRST = 5
 """By queue; inside one, running jobs stay before waiting ones, and whoever comes stands behind all."""
 
-# Places inside a queue: running jobs, waiting ones (new at the back, stopped ones in front), those just demoted.
+# Places inside a queue: running jobs, then waiting ones (new at the back, stopped ones in front), then those
+# that are just demoted.
 MOST_QUEUES = 256
 _QUEUE = 2**54
 _WAITING = 2**53
@@ -67,7 +68,7 @@ class Pool(NamedTuple):
     pace: Integers
     """What a tick adds to the key of a running job, by group."""
     order: Forest
-    """Waiting jobs by kind, running ones by group. A running job's key is what it would have been at time 0."""
+    """Waiting jobs by kind, running ones by group. The key of a running job is what it was at time 0."""
     clock: Forest
     """Running jobs by when they end or are demoted."""
     remaining: Integers
@@ -91,29 +92,39 @@ def build_pool(
 ) -> Pool:
     """A pool before anything has happened; jobs are sorted by submission, and each fits when it is alone."""
     jobs = len(submit)
-    sizes, kind = np.unique(gpus, return_inverse=True)
+    sizes, by_size = np.unique(gpus, return_inverse=True)
     alike = np.zeros(jobs, np.int64)
-    kind = alike if rule == FIFO_BLOCKING else kind.astype(np.int64)
-    one_pace = np.array([-1 if rule == LEAST_REMAINING else 0])
-    group, pace = (kind, sizes) if rule == LEAST_ATTAINED else (alike, one_pace)
+    kind = alike if rule == FIFO_BLOCKING else by_size.astype(np.int64)
     kinds = int(kind.max(initial=-1)) + 1
+    group, pace = alike, np.array([-1 if rule == LEAST_REMAINING else 0])
+    if rule == LEAST_ATTAINED:
+        group, pace = kind, sizes
+    blank = np.zeros((10, jobs), np.int64)
+    blank[:2] = NOTHING
     return Pool(
-        submit,
-        gpus,
-        capacity,
-        rule,
-        kinds,
-        limits,
-        kind,
-        group + kinds,
-        np.concatenate([np.zeros(kinds, np.int64), pace]),
-        build_forest(jobs, kinds + len(pace)),
-        build_forest(jobs, 1),
-        duration.copy(),
-        *(np.zeros(jobs, np.int64) for _ in range(3)),
-        *(np.full(jobs, NOTHING) for _ in range(2)),
-        *(np.zeros(jobs, np.int64) for _ in range(5)),
-        np.zeros(10, np.int64),
+        submit=submit,
+        gpus=gpus,
+        capacity=capacity,
+        rule=rule,
+        kinds=kinds,
+        limits=limits,
+        kind=kind,
+        group=group + kinds,
+        pace=np.concatenate([np.zeros(kinds, np.int64), pace]),
+        order=build_forest(jobs, kinds + len(pace)),
+        clock=build_forest(jobs, 1),
+        remaining=duration.copy(),
+        first_start=blank[0],
+        end=blank[1],
+        attained=blank[2],
+        since=blank[3],
+        queue=blank[4],
+        preemptions=blank[5],
+        started=blank[6],
+        stopped=blank[7],
+        demoted=blank[8],
+        aside=blank[9],
+        tally=np.zeros(10, np.int64),
     )
 
 
@@ -215,7 +226,8 @@ def _is_before(key: int, job: int, other_key: int, other: int) -> bool:
 @compiled
 def _key_at(pool: Pool, job: int, now: int) -> int:
     """The present key of a running job."""
-    return pool.order.key[job] + pool.pace[pool.group[job]] * now
+    key: int = pool.order.key[job] + pool.pace[pool.group[job]] * now
+    return key
 
 
 @compiled
@@ -223,11 +235,9 @@ def _start(pool: Pool, job: int, now: int) -> None:
     order, tally = pool.order, pool.tally
     remove(order, pool.kind[job], job)
     key = order.key[job]
-    if pool.rule == LEAST_REMAINING or pool.rule == LEAST_ATTAINED:
-        key -= pool.pace[pool.group[job]] * now
-    elif pool.rule == FIFO_BLOCKING or pool.rule == FIFO_BACKFILL:
+    if pool.rule <= FIFO_BACKFILL:
         key = job
-    insert(order, pool.group[job], job, key, pool.gpus[job])
+    insert(order, pool.group[job], job, key - pool.pace[pool.group[job]] * now, pool.gpus[job])
     pool.since[job] = now
     if pool.first_start[job] == NOTHING:
         pool.first_start[job] = now
@@ -317,7 +327,7 @@ def _settle(pool: Pool) -> None:
         for entry in range(tally[STOPPED]):
             _wait(pool, pool.stopped[entry], True)
         return
-    # Stopped jobs stood before the waiting ones of their queue, and demoted ones behind; both keep their order.
+    # Stopped jobs stood before the waiting ones of their queue, demoted ones behind; all keep their order.
     for entry in range(tally[STOPPED]):
         if _is_demoted(pool, pool.stopped[entry]):
             _wait(pool, pool.stopped[entry], True)
@@ -335,7 +345,8 @@ def _settle(pool: Pool) -> None:
 @compiled
 def _is_demoted(pool: Pool, job: int) -> bool:
     """True for a job that was demoted in this event and has no new place yet."""
-    return pool.order.key[job] - pool.queue[job] * _QUEUE >= _DEMOTED
+    place: int = pool.order.key[job] - pool.queue[job] * _QUEUE
+    return place >= _DEMOTED
 
 
 @compiled
