@@ -75,10 +75,11 @@ class BlindRule:
     def parse(cls, text: str) -> "BlindRule":
         """The rule that `name` or `name:option=value,…` stands for."""
         name, _, options = text.partition(":")
-        if name not in list(Order):
+        known = [one.value for one in Order]
+        if name not in known:
             raise BadOption(
-                f"{name!r} is no rule for a pool without a network{nearest_hint(name, Order)}. "
-                f"Choose one of {', '.join(Order)}."
+                f"{name!r} is no rule for a pool without a network{nearest_hint(name, known)}. "
+                f"Choose one of {', '.join(known)}."
             )
         order = Order(name)
         given: dict[str, bool | tuple[float, ...]] = {}

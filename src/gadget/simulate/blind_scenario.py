@@ -13,8 +13,6 @@ from gadget.model.snapshot import Scenario
 from gadget.simulate.blind import BlindResult, run_blind
 from gadget.simulate.blind_rule import BlindRule
 
-# A thousandth of a second, or of a slot where slots are shorter than a second.
-_TICKS_A_SECOND = 1000
 # Whole GPUs, or thousandths where jobs share them.
 _SCALES = (1, 1000)
 
@@ -37,11 +35,12 @@ class BlindRun:
     """How many of these make one GPU."""
 
 
-def run_blind_scenario(scenario: Scenario, policy: str) -> BlindRun:
+def run_blind_scenario(scenario: Scenario, policy: str, *, tick_seconds: float | None = None) -> BlindRun:
     """Let a scenario's jobs run on all that its servers have together, wherever that is.
 
     A job must be rigid and have `work` and one resource, the same for all; it then lasts as many slots, and
     parts of a slot, as its ring needs for its work. Limits of queues are resource × slots, as in slots.
+    Events fall on whole ticks: thousandths of a second (of a slot that is shorter), if nothing else is given.
     """
     in_slots = BlindRule.parse(policy)
     seconds = scenario.slot_seconds
@@ -74,7 +73,7 @@ def run_blind_scenario(scenario: Scenario, policy: str) -> BlindRun:
         whole,
         capacity=max(1, capacity),
         rule=rule,
-        tick_seconds=min(1.0, seconds) / _TICKS_A_SECOND,
+        tick_seconds=min(1.0, seconds) / 1000 if tick_seconds is None else tick_seconds,
     )
     names = tuple(job.name for job in scenario.jobs)
     return BlindRun(names, result.first_start_seconds, result.end_seconds, result, scale)
