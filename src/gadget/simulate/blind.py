@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gadget.errors import InvalidValue
-from gadget.model.quantity import check_positive, check_whole
+from gadget.model.quantity import TOLERANCE, check_positive, check_whole
 from gadget.simulate.blind_rule import BlindRule
 from gadget.solve.queueing import BUSY, EVENTS, PEAK, build_pool, run_pool
 
@@ -124,7 +124,8 @@ def run_blind(
     order = np.argsort(submit, kind="stable")
     ticks = np.rint((submit[order] - origin) / tick_seconds).astype(np.int64)
     lasts = np.maximum(1, np.rint(duration[order] / tick_seconds)).astype(np.int64)
-    limits = np.ceil(np.minimum(np.array(chosen.queues) / tick_seconds, MOST_TICKS)).astype(np.int64)
+    service = np.minimum(np.array(chosen.queues) / tick_seconds, MOST_TICKS)
+    limits = np.ceil(service * (1 - TOLERANCE)).astype(np.int64)
     pool = build_pool(ticks, lasts, needs[order], capacity, chosen.code, limits)
     run_pool(pool)
     back = np.empty(len(order), np.int64)
