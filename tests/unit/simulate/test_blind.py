@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gadget.engine.state import JobStatus
@@ -73,7 +73,6 @@ ALIKE += ["srtf"] if "srtf" in POLICIES else []
 
 @pytest.mark.parametrize("policy", ALIKE)
 @given(ROWS, st.sampled_from([4, 5, 8]))
-@settings(max_examples=25)
 def test_slots_of_a_second_on_one_server_say_the_same(policy, rows, gpus):
     scenario = build_scenario(rows, gpus, slot_seconds=1.0)
     run = run_blind_scenario(scenario, policy, tick_seconds=1.0)
