@@ -1,4 +1,4 @@
-"""Compile all kernels ahead of time: `python -m gadget.policies.warming`, once when installed."""
+"""Compile the kernels of `gadget` ahead of time: `python -m gadget.policies.warming`, once when installed."""
 
 from dataclasses import replace
 
@@ -12,22 +12,16 @@ from gadget.model.snapshot import Snapshot
 from gadget.model.utility import Sqrt
 from gadget.policies.gadget import Gadget
 from gadget.policies.policy import ask
-from gadget.solve.queueing import FIFO_BLOCKING, build_pool, run_pool
 
 
 def compile_kernels() -> None:
-    """Decide small slots that need all of them: on a tree and on a graph, from nothing and from rings.
-
-    And let one job run in a pool without a network.
-    """
+    """Decide small slots that need all of them: on a tree and on a graph, from nothing and from rings."""
     tree = build_paper_cluster(np.random.default_rng(0), servers=6)
     for cluster in (tree, build_ring4(gbps=1.5)):
         first = _build_slot(cluster)
         decision = ask(Gadget(gap=0), first, 0)
         after = replace(first, slot=1, running=decision.allocation, prices=decision.prices)
         ask(Gadget(gap=0), after, 0)
-    one = np.ones(1, np.int64)
-    run_pool(build_pool(one, one, one, 1, FIFO_BLOCKING, one[:0]))
 
 
 def _build_slot(cluster: Cluster) -> Snapshot:

@@ -126,7 +126,7 @@ def run_blind(
     lasts = np.maximum(1, np.rint(duration[order] / tick_seconds)).astype(np.int64)
     service = np.minimum(np.array(chosen.queues) / tick_seconds, MOST_TICKS)
     limits = np.ceil(service * (1 - TOLERANCE)).astype(np.int64)
-    pool = build_pool(ticks, lasts, needs[order], capacity, chosen.code, limits)
+    pool = build_pool(ticks, lasts, needs[order], capacity=capacity, rule=chosen.code, limits=limits)
     run_pool(pool)
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))

@@ -88,7 +88,7 @@ class Pool(NamedTuple):
 
 
 def build_pool(
-    submit: Integers, duration: Integers, gpus: Integers, capacity: int, rule: int, limits: Integers
+    submit: Integers, duration: Integers, gpus: Integers, *, capacity: int, rule: int, limits: Integers
 ) -> Pool:
     """A pool before anything has happened; jobs are sorted by submission, and each fits when it is alone."""
     jobs = len(submit)

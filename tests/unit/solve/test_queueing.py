@@ -33,7 +33,7 @@ QUEUED = (QUEUES_BY_SUBMISSION, QUEUES_RUNNING_FIRST)
 def run(rows, capacity, rule, limits=()):
     """The pool after all jobs, given as (submit, duration, gpus), have run."""
     submit, duration, gpus = np.array(rows, np.int64).reshape(-1, 3).T.copy()
-    pool = build_pool(submit, duration, gpus, capacity, rule, np.array(limits, np.int64))
+    pool = build_pool(submit, duration, gpus, capacity=capacity, rule=rule, limits=np.array(limits, np.int64))
     run_pool(pool)
     return pool
 
