@@ -17,8 +17,9 @@ from gadget.report.simulation.numbers import find_metrics
 from gadget.report.simulation.page import build_page
 from gadget.report.simulation.progress import show_progress
 from gadget.simulate.folder import REPORT, ResultFolder, Setting, find_part, open_folder
+from gadget.simulate.network import NetworkMode
 from gadget.simulate.result import SimulationResult
-from gadget.simulate.simulation import build_tasks, conclude, cut
+from gadget.simulate.simulation import build_tasks, conclude, cut, slow_restarts
 from gadget.simulate.sweep import Task, run_sweep
 
 MOST_SEEDS = 10_000
@@ -49,6 +50,19 @@ def simulate(
             help="Runs at a time, each in a process of its own; 0: one by one in this. Default: the cores.",
         ),
     ] = None,
+    network: Annotated[
+        NetworkMode,
+        typer.Option(
+            help="reserved: bandwidth is held for every ring, as in the paper; shared: nothing is held, "
+            "rings share links max-min fairly and run at the rate that their share allows."
+        ),
+    ] = NetworkMode.RESERVED,
+    restart_seconds: Annotated[
+        float,
+        typer.Option(
+            min=0, help="Time that a restart takes of jobs that do not say it; 8 is usual for PyTorch."
+        ),
+    ] = 0.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what the folder holds.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what the folder holds.")] = False,
 ) -> None:
@@ -61,10 +75,13 @@ def simulate(
     """
     if resume and force:
         raise BadOption("--resume keeps what the folder holds, --force throws it away. Give one of them.")
-    found = cut(read_scenario(scenario), slots)
+    found = slow_restarts(cut(read_scenario(scenario), slots), restart_seconds)
     labels, numbers = policy or [DEFAULT_POLICY], _read_seeds(seeds, seed)
-    tasks = build_tasks(found, labels, numbers, find_part=lambda place, n: find_part(output, place, n))
-    with open_folder(output, Setting.of(found, labels, numbers), resume=resume, force=force) as folder:
+    tasks = build_tasks(
+        found, labels, numbers, network=network, find_part=lambda place, n: find_part(output, place, n)
+    )
+    setting = Setting.of(found, labels, numbers, network)
+    with open_folder(output, setting, resume=resume, force=force) as folder:
         if folder.is_complete:
             remarks().print(Text(f"{output}: is complete, nothing is left to do. Start over with --force."))
             return
@@ -78,7 +95,7 @@ def _run(tasks: list[Task], folder: ResultFolder, processes: int, title: str) ->
     except BrokenConstraint as error:
         remarks().print(Text(f"error: {error}"), soft_wrap=True)
         raise typer.Exit(1) from None
-    result = conclude(tasks[0].scenario, sweep.runs)
+    result = conclude(tasks[0].scenario, sweep.runs, tasks[0].network)
     folder.write(result, build_page(result, title))
     _show(standard_output(), result)
     remarks().print(Text(f"written: {folder.path / REPORT} and the files beside it"))

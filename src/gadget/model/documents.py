@@ -145,6 +145,7 @@ class JobDoc(_Document, frozen=True, kw_only=True):
     rate: Positive | UnsetType = UNSET
     timing: TimingDoc | UnsetType = UNSET
     resize_cost: AtLeastZero = 0
+    restart_seconds: AtLeastZero = 0
     work: Positive | UnsetType = UNSET
     utility: UtilityDoc
 
