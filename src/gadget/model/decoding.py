@@ -116,6 +116,8 @@ def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
         budget=None if found.budget is UNSET else shared.resources(found.budget, "budget"),
         resize_cost=found.resize_cost,
         work=None if found.work is UNSET else found.work,
+        deadline=None if found.deadline is UNSET else found.deadline,
+        priority=found.priority,
     )
 
 

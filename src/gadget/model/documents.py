@@ -146,6 +146,8 @@ class JobDoc(_Document, frozen=True, kw_only=True):
     timing: TimingDoc | UnsetType = UNSET
     resize_cost: AtLeastZero = 0
     work: Positive | UnsetType = UNSET
+    deadline: Slots | UnsetType = UNSET
+    priority: Positive = 1
     utility: UtilityDoc
 
 
