@@ -29,6 +29,7 @@ VARIANTS = [
     "gadget-paper:majorant=false,refill=false",
     "gadget-paper:written_out=true,rounds=2",
     "optimal:majorant=false,solver=highs",
+    "sia:fairness=0.5,waiting=0.2",
 ]
 
 policy = pytest.mark.parametrize("text", VARIANTS)
