@@ -226,7 +226,7 @@ def _less_energy(one: Outlook, weight: float) -> Utility:
     per_work = _sensible(one.gpus / one.work)
     own = one.job.utility
     if not isinstance(own, Energy):
-        return Energy(own, weight=weight, energy_per_work=per_work, quadratic=0, linear=1)
+        return Energy(own, weight=_sensible(weight), energy_per_work=per_work, quadratic=0, linear=1)
     # Its own cost and this one, as one polynomial of work.
     return Energy(
         own.progress,

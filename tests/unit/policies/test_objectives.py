@@ -1,23 +1,26 @@
 """The law of each objective, on cases small enough to be worked out by hand."""
 
+import math
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gadget.errors import BadOption
 from gadget.model.codec import format_json
 from gadget.model.decision import Status
 from gadget.model.job import ActiveJob
 from gadget.model.resources import Resources
-from gadget.model.snapshot import Snapshot
+from gadget.model.snapshot import Scenario, Snapshot
 from gadget.model.utility import Energy, Linear, Sqrt
 from gadget.policies.gadget import Gadget
 from gadget.policies.objectives import FairShare, Objective, find_outlooks, restate
 from gadget.policies.policy import ask
 from gadget.policies.registry import build_policy
+from gadget.simulate.simulation import simulate
 from gadget.solve.guarantees import slot_ratio
 from tests.strategies import snapshots
 from tests.unit.policies.schedules import a_job, one_server, rigid, run
@@ -59,6 +62,18 @@ def test_weights_follow_smiths_rule():
     # With 1.5/4 it is less.
     jobs = rigid("light", 1, work=2), rigid("heavy", 1, work=4, priority=1.5)
     assert finishes(COMPLETION, jobs, 6) == {"light": 1, "heavy": 5}
+
+
+@settings(max_examples=25, deadline=None)
+@given(loads=st.lists(st.tuples(st.integers(1, 6), st.integers(1, 5)), min_size=1, max_size=5))
+def test_on_one_machine_weighted_completion_is_the_least_that_there_is(loads):
+    jobs = tuple(rigid(f"j{n}", 1, work=work, priority=weight) for n, (work, weight) in enumerate(loads))
+    found = finishes(f"{COMPLETION},gap=0", jobs, sum(work for work, _ in loads))
+    best, clock = 0, 0
+    for work, weight in sorted(loads, key=lambda one: one[0] / one[1]):  # Smith's rule
+        clock += work
+        best += weight * clock
+    assert sum(job.priority * (found[job.name] + 1) for job in jobs) == best
 
 
 def test_what_a_slot_takes_counts_in_gpus():
@@ -258,6 +273,14 @@ def test_only_utilities_are_restated(objective, snapshot):
         assert (shown.served, shown.work_done) == (active.served, active.work_done)
 
 
+@pytest.mark.parametrize("objective", OTHERS)
+@settings(max_examples=60, deadline=None)
+@given(snapshot=snapshots(wild=True))
+def test_anything_that_a_file_may_hold_can_be_restated(objective, snapshot):
+    for active in restate(snapshot, objective, 1e-14).jobs:
+        assert np.isfinite(active.gains([0, active.job.max_workers], snapshot.slot_seconds)).all()
+
+
 def test_the_utility_of_the_jobs_decides_by_default():
     snapshot = slot(rigid("a", 1))
     assert restate(snapshot, Objective.UTILITY, 1.0) is snapshot
@@ -296,3 +319,36 @@ def test_jobs_that_cannot_run_have_no_outlook():
 def test_options_that_make_no_sense(options, said):
     with pytest.raises(BadOption, match=said):
         build_policy(f"gadget:{options}")
+
+
+def drawn(seed):
+    """Ten elastic jobs on eight GPUs, most of them with a deadline that can be kept by who goes first."""
+    rng = np.random.default_rng(seed)
+    jobs = []
+    for number, arrival in enumerate(np.sort(rng.integers(0, 7, 10)).tolist()):
+        work = int(rng.choice([4, 6, 8, 12, 16, 24, 32]))
+        due = arrival + math.ceil(work / 4) + int(rng.choice([1, 2, 3, 6, 10]))
+        more = {"deadline": due} if rng.random() < 0.7 else {}
+        weight, scale = float(rng.choice([1, 1, 3])), float(rng.choice([1, 2, 4]))
+        job = a_job(f"j{number}", 4, arrival=arrival, work=work, priority=weight, utility=Sqrt(scale), **more)
+        jobs.append(job)
+    return Scenario(one_server(8), tuple(jobs), 28)
+
+
+def test_each_objective_is_the_best_at_its_own():
+    texts = ["gadget", COMPLETION, DEADLINE, FAIRNESS, "gadget:objective=energy,energy_weight=0.4"]
+    names = ["utility", "completion", "deadline", "fairness", "energy"]
+    whole = [simulate(drawn(seed), texts).summaries for seed in range(4)]
+    early = [simulate(drawn(seed), texts, slots=9).summaries for seed in range(4)]
+
+    def rank(runs, read):
+        """The objectives by their means over the runs, the least first."""
+        means = {n: np.mean([read(run[t].mean) for run in runs]) for n, t in zip(names, texts, strict=True)}
+        return sorted(means, key=means.__getitem__)
+
+    assert rank(early, lambda mean: mean.total_utility)[-1] == "utility"
+    done = rank(whole, lambda mean: mean.weighted_completion_slots)
+    assert next(name for name in done if name != "energy") == "completion"  # energy leaves jobs undone
+    assert rank(whole, lambda mean: mean.deadlines_met)[-1] == "deadline"
+    assert rank(whole, lambda mean: mean.share_embedded)[-1] == "fairness"
+    assert rank(whole, lambda mean: mean.utilisation["gpu"])[0] == "energy"
