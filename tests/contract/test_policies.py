@@ -21,6 +21,10 @@ VARIANTS = [
     *POLICIES,
     "gadget:gap=0.01",
     "gadget:majorant=false",
+    "gadget:objective=completion",
+    "gadget:objective=deadline",
+    "gadget:objective=fairness",
+    "gadget:objective=energy,energy_weight=0.3",
     "fifo:workers=1",
     "fifo:workers=3,backfill=true",
     "fifo:draw=3",
@@ -29,6 +33,7 @@ VARIANTS = [
     "gadget-paper:majorant=false,refill=false",
     "gadget-paper:written_out=true,rounds=2",
     "optimal:majorant=false,solver=highs",
+    "sia:fairness=0.5,waiting=0.2",
 ]
 
 policy = pytest.mark.parametrize("text", VARIANTS)

@@ -10,9 +10,11 @@ from gadget.policies.drf import Drf
 from gadget.policies.fifo import Fifo
 from gadget.policies.gadget import Gadget
 from gadget.policies.gadget_paper import GadgetPaper
+from gadget.policies.gavel import Gavel
 from gadget.policies.las import Las
 from gadget.policies.optimal import Optimal
 from gadget.policies.policy import Policy
+from gadget.policies.sia import Sia
 
 POLICIES: dict[str, type[Policy]] = {
     "gadget": Gadget,
@@ -21,6 +23,8 @@ POLICIES: dict[str, type[Policy]] = {
     "fifo": Fifo,
     "drf": Drf,
     "las": Las,
+    "gavel": Gavel,
+    "sia": Sia,
 }
 DEFAULT_POLICY = "gadget"
 

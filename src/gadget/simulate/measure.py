@@ -103,6 +103,8 @@ class Meter:
             resizes=record.resizes,
             restarts=record.restarts,
             work_lost=record.work_lost,
+            deadline=record.job.deadline,
+            priority=float(record.job.priority),
         )
 
     def _utilisation(self, snapshot: Snapshot, allocation: Allocation) -> dict[str, float]:

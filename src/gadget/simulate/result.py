@@ -66,6 +66,9 @@ class JobResult:
     restarts: int
     work_lost: float
     """Work that restarts lost."""
+    deadline: int | None = None
+    """The slot before which it should have been done."""
+    priority: float = 1
 
 
 @dataclass(frozen=True)

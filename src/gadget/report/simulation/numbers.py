@@ -28,6 +28,13 @@ def find_metrics(result: SimulationResult) -> list[Metric]:
         Metric("jobs finished", _finished, "their budget pays for no further ring"),
         _metric("mean completion, slots", "mean_completion_slots", figure, "finished jobs, from arrival"),
         _metric(f"{TAIL_PERCENT}% complete within, slots", "tail_completion_slots", figure),
+    ]
+    if any(job.priority != 1 for run in result.runs for job in run.jobs):
+        note = "finished jobs, by their priority"
+        metrics.append(_metric("weighted completion, slots", "weighted_completion_slots", figure, note))
+    if any(job.deadline is not None for run in result.runs for job in run.jobs):
+        metrics.append(_metric("deadlines met", "deadlines_met", percent, "of the jobs that have one"))
+    metrics += [
         _metric("share embedded", "share_embedded", percent, "mean over slots of jobs with a ring / active"),
     ]
     metrics += [_utilisation(name) for name in next(iter(result.summaries.values())).mean.utilisation]
