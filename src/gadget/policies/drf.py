@@ -98,7 +98,7 @@ def _find_demand(placement: Placement, candidates: Sequence[Candidate]) -> Float
     """What a worker of each candidate takes; all find their resources in the cluster."""
     demand = np.zeros((len(candidates), len(placement.network.resource_number)))
     for row, candidate in enumerate(candidates):
-        demand[row] = placement.network.demand(candidate.job)
+        demand[row] = placement.demand_of(candidate)
     return demand
 
 

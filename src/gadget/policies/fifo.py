@@ -34,7 +34,8 @@ class Fifo:
             (candidate, candidate.clip(find_fixed_workers(candidate.job, self.workers, self.draw)))
             for candidate in placement.find_candidates()
         ]
-        queue = [(candidate, size) for candidate, size in wanted if not placement.keep(candidate, size)]
+        kept = set(map(id, placement.keep_all(wanted)))
+        queue = [(candidate, size) for candidate, size in wanted if id(candidate) not in kept]
         blocked_by: str | None = None
         for candidate, size in queue:
             if blocked_by is not None:
