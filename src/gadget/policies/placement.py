@@ -254,7 +254,9 @@ def serve_in_order(placement: Placement, wanted: Wanted, *, shrink: bool = False
             continue
         ring = placement.find_ring(candidate, size)
         least = candidate.job.min_workers if shrink else size
-        hopeless = before.is_full(candidate, least) and (not shrink or candidate.name not in placement.running)
+        hopeless = before.is_full(candidate, least) and (
+            not shrink or candidate.name not in placement.running
+        )
         if ring is None and not hopeless:
             fitting = before.shrink(candidate, size) if shrink else size
             ring = _find_with_yielding(placement, before, candidate, fitting, holding)

@@ -10,9 +10,13 @@ from gadget.policies.drf import Drf
 from gadget.policies.fifo import Fifo
 from gadget.policies.gadget import Gadget
 from gadget.policies.gadget_paper import GadgetPaper
+from gadget.policies.gittins import Gittins
 from gadget.policies.las import Las
 from gadget.policies.optimal import Optimal
+from gadget.policies.optimus import Optimus
 from gadget.policies.policy import Policy
+from gadget.policies.srtf import Srtf
+from gadget.policies.themis import Themis
 
 POLICIES: dict[str, type[Policy]] = {
     "gadget": Gadget,
@@ -21,6 +25,10 @@ POLICIES: dict[str, type[Policy]] = {
     "fifo": Fifo,
     "drf": Drf,
     "las": Las,
+    "srtf": Srtf,
+    "gittins": Gittins,
+    "themis": Themis,
+    "optimus": Optimus,
 }
 DEFAULT_POLICY = "gadget"
 

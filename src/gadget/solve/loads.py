@@ -3,6 +3,7 @@
 import weakref
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class Loads:
             nodes = [number.get(name, -1) for name in route]
             if min(nodes) < 0:
                 return None
-            for here, there in zip(nodes, nodes[1:], strict=False):
+            for here, there in pairwise(nodes):
                 link = network.link_between.get((here, there))
                 if link is None:
                     return None
