@@ -10,9 +10,10 @@ from rich.text import Text
 
 from gadget.cli.console import output as standard_output
 from gadget.cli.console import remarks, table
+from gadget.cli.decide import PlacementOption
 from gadget.errors import BadOption, BrokenConstraint
 from gadget.model.codec import read_scenario
-from gadget.policies.registry import DEFAULT_POLICY, POLICIES
+from gadget.policies.registry import DEFAULT_POLICY, POLICIES, add_options
 from gadget.report.simulation.numbers import find_metrics
 from gadget.report.simulation.page import build_page
 from gadget.report.simulation.progress import show_progress
@@ -41,6 +42,7 @@ def simulate(
     seed: Annotated[
         list[int] | None, typer.Option(min=0, help="One seed; give it several times for more.")
     ] = None,
+    placement: PlacementOption = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Only the first slots of the scenario.")] = None,
     processes: Annotated[
         int | None,
@@ -62,7 +64,8 @@ def simulate(
     if resume and force:
         raise BadOption("--resume keeps what the folder holds, --force throws it away. Give one of them.")
     found = cut(read_scenario(scenario), slots)
-    labels, numbers = policy or [DEFAULT_POLICY], _read_seeds(seeds, seed)
+    labels = [add_options(label, placement=placement) for label in policy or [DEFAULT_POLICY]]
+    numbers = _read_seeds(seeds, seed)
     tasks = build_tasks(found, labels, numbers, find_part=lambda place, n: find_part(output, place, n))
     with open_folder(output, Setting.of(found, labels, numbers), resume=resume, force=force) as folder:
         if folder.is_complete:

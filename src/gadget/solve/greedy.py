@@ -87,3 +87,18 @@ def _choose(parent: dict[int, int], fits: NDArray[np.int64], workers: int) -> di
         if not left:
             return chosen
     return None
+
+
+def place_on(room: Room, job: Job, chosen: dict[int, int]) -> Ring | None:
+    """The ring with so many workers on each of these servers; None if they do not fit or are not joined."""
+    fits = room.fits(job)
+    if any(workers > fits[server] for server, workers in chosen.items()):
+        return None
+    start = next(iter(chosen))
+    parent = {start: start}
+    if len(chosen) > 1:
+        for _ in _spread(room.network, start, room.open_links(job), parent):
+            pass
+    if not chosen.keys() <= parent.keys():
+        return None
+    return close_ring(room.network, job, chosen, parent)
