@@ -28,8 +28,8 @@ SeedOption = Annotated[int, typer.Option(min=0, help="Same input and seed, same 
 PlacementOption = Annotated[
     Placer | None,
     typer.Option(
-        help="Who places the jobs that a policy which does not optimise has chosen: the greedy placement that "
-        "all of them share, or the ring solver of gadget."
+        help="Who places the jobs that a policy has chosen, where it does not optimise: the greedy placement "
+        "common to all, or the ring solver of gadget."
     ),
 ]
 PictureOption = Annotated[

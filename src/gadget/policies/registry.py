@@ -81,8 +81,6 @@ def _read_option(policy: str, kind: type[Policy], text: str) -> tuple[str, Any]:
     if key not in known:
         raise BadOption(
             f"{policy} has no option {key!r}{nearest_hint(key, known)}. Its options: {', '.join(known)}."
-            if known
-            else f"{policy} has no options; {text!r} was given. Leave it out."
         )
     if types[key] == tuple[float, ...]:
         try:
