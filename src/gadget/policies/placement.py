@@ -120,7 +120,7 @@ class Placement:
         ring = self.find_running(candidate, size)
         if ring is not None or size >= self._full.get(candidate.shape, math.inf):
             return ring
-        ring = find_place(self.room, candidate.job, size)
+        ring = place_greedily(self.room, candidate.job, size)
         if ring is None:
             # What finds no place finds none when it is larger, or the room smaller.
             self._full[candidate.shape] = size
@@ -229,13 +229,6 @@ class Placement:
             self._reasons.clear()
 
 
-def find_place(room: Room, job: Job, size: int) -> Ring | None:
-    """The greedy ring of that size, or None; quickly where too few workers fit at all."""
-    if int(room.fits(job).sum()) < size:
-        return None
-    return place_greedily(room, job, size)
-
-
 def serve_in_order(placement: Placement, wanted: Wanted, *, shrink: bool = False) -> Wanted:
     """Give rings of the wanted sizes, first come first served, and return those that got none.
 
@@ -291,7 +284,7 @@ class _Before:
             return None
         self._placement.take_all(self._room, self._served)
         self._served.clear()
-        ring = find_place(self._room, candidate.job, size)
+        ring = place_greedily(self._room, candidate.job, size)
         if ring is None:
             self._full[candidate.shape] = size
         return ring

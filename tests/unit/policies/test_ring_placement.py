@@ -12,10 +12,11 @@ from gadget.model.referee import find_violations
 from gadget.model.resources import Resources
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Snapshot
-from gadget.policies.placement import Placement, find_place
+from gadget.policies.placement import Placement
 from gadget.policies.policy import ask
 from gadget.policies.registry import build_policy
 from gadget.policies.ring_placement import choose_from_pool, place_chosen
+from gadget.solve.greedy import place_greedily
 from gadget.solve.network import compile_network
 from gadget.solve.room import Room
 from tests.unit.policies.schedules import THICK, decide, job, places, reasons, sizes, star
@@ -147,7 +148,7 @@ def test_chosen_pairs_are_placed_exactly_and_nobody_waits_for_a_later_one(snapsh
             assert rings[one.name].size == size
             room.take(one.job, rings[one.name])
         else:
-            assert find_place(room, one.job, size) is None
+            assert place_greedily(room, one.job, size) is None
 
 
 @settings(max_examples=40, deadline=None)
@@ -173,7 +174,7 @@ def test_greedily_nobody_waits_whose_ring_finds_a_place(policy: str, snapshot: S
     most = {one.name: one.most for one in Placement(snapshot).find_candidates()}
     for one in decision.waiting:
         if one.job in most:
-            assert find_place(room, snapshot.job_by_name[one.job].job, most[one.job]) is None
+            assert place_greedily(room, snapshot.job_by_name[one.job].job, most[one.job]) is None
 
 
 @pytest.mark.parametrize("policy", ["drf", "themis", "optimus"])
@@ -188,4 +189,4 @@ def test_nobody_waits_whose_smallest_ring_finds_a_place(policy: str, snapshot: S
     for one in decision.waiting:
         waiting = snapshot.job_by_name[one.job].job
         if one.job in able:
-            assert find_place(room, waiting, waiting.min_workers) is None
+            assert place_greedily(room, waiting, waiting.min_workers) is None
