@@ -55,7 +55,7 @@ def test_the_program_weighs_jobs():
 def test_two_jobs_that_need_all_take_turns():
     # X is 2 workers for each. After a slot of 4 its priority is 2·1/4, below that of the other, who had none.
     jobs = rigid("a", 4), rigid("b", 4)
-    assert run("gavel", one_server(4), jobs, 4) == [{"a": 4}, {"b": 4}, {"a": 4}, {"b": 4}]
+    assert run("gavel", one_server(4), *jobs, slots=4) == [{"a": 4}, {"b": 4}, {"a": 4}, {"b": 4}]
 
 
 def test_a_wide_and_a_narrow_job_by_hand():
@@ -65,7 +65,7 @@ def test_a_wide_and_a_narrow_job_by_hand():
     # wide    .75   1.5  2.25   1.5  1.875   1.5  1.75   (equal then, and the larger X goes first)
     # narrow   ∞     2    1.5    2   1.667    2   1.75
     jobs = rigid("narrow", 1), rigid("wide", 4)
-    schedule = run("gavel", one_server(4), jobs, 8)
+    schedule = run("gavel", one_server(4), *jobs, slots=8)
     names = [next(iter(slot)) for slot in schedule]
     assert names == ["wide", "narrow", "narrow", "wide", "narrow", "wide", "narrow", "wide"]
     assert all(len(slot) == 1 for slot in schedule)
@@ -74,7 +74,7 @@ def test_a_wide_and_a_narrow_job_by_hand():
 def test_elastic_jobs_have_equal_service_over_time():
     # X = 4/3 each, rounded up to rings of 2: two run, the third is first in the next slot.
     jobs = tuple(a_job(name, 4) for name in "abc")
-    schedule = run("gavel", one_server(4), jobs, 3)
+    schedule = run("gavel", one_server(4), *jobs, slots=3)
     assert schedule == [{"a": 2, "b": 2}, {"c": 2, "a": 2}, {"b": 2, "c": 2}]
     assert sum(map(Counter, schedule), Counter()) == {"a": 4, "b": 4, "c": 4}
 
@@ -82,27 +82,27 @@ def test_elastic_jobs_have_equal_service_over_time():
 def test_priority_is_a_weight():
     # X = 3 and 1 workers in the mean: three slots of four for a.
     jobs = rigid("a", 4, priority=3), rigid("b", 4)
-    schedule = [next(iter(slot)) for slot in run("gavel", one_server(4), jobs, 6)]
+    schedule = [next(iter(slot)) for slot in run("gavel", one_server(4), *jobs, slots=6)]
     assert schedule == ["a", "b", "a", "a", "a", "b"]
 
 
 def test_a_ring_that_finds_no_room_shrinks_and_a_rigid_one_waits():
     jobs = rigid("wide", 3), a_job("elastic", 4)
     # X = 2 each: the elastic one is given 2 beside the 3 of the other; one is what is left of it.
-    assert run("gavel", one_server(4), jobs, 1) == [{"wide": 3, "elastic": 1}]
-    assert run("gavel", one_server(4), (rigid("wide", 3), rigid("also", 2)), 1) == [{"wide": 3}]
+    assert run("gavel", one_server(4), *jobs, slots=1) == [{"wide": 3, "elastic": 1}]
+    assert run("gavel", one_server(4), *(rigid("wide", 3), rigid("also", 2)), slots=1) == [{"wide": 3}]
 
 
 def test_a_job_that_larger_rings_slow_down_stays_small():
     # By Eq. (1) with these constants two workers together do less than one alone.
     timing = Timing(gradient_mb=100, reduce_gbps=4, forward_ms_per_sample=0.5, batch=32, backward_ms=20)
     slow = a_job("slow", 4, rate=None, timing=timing, bandwidth_gbps=0.1)
-    assert run("gavel", one_server(4), (slow,), 2) == [{"slow": 1}, {"slow": 1}]
+    assert run("gavel", one_server(4), *(slow,), slots=2) == [{"slow": 1}, {"slow": 1}]
 
 
 def test_what_a_worker_takes_counts_not_how_many_there_are():
     jobs = tuple(rigid(name, 1, resources=Resources({"gpu": 3})) for name in "ab")
-    assert run("gavel", one_server(4), jobs, 2) == [{"a": 1}, {"b": 1}]
+    assert run("gavel", one_server(4), *jobs, slots=2) == [{"a": 1}, {"b": 1}]
 
 
 def test_precedence():

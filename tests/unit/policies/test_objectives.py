@@ -36,7 +36,7 @@ def slot(*jobs, gpus=1, at=0):
 
 def finishes(policy, jobs, slots, gpus=1):
     """The last slot of service of each job."""
-    schedule = run(policy, one_server(gpus), jobs, slots)
+    schedule = run(policy, one_server(gpus), *jobs, slots=slots)
     return {name: number for number, served in enumerate(schedule) for name in served}
 
 
@@ -45,7 +45,7 @@ def finishes(policy, jobs, slots, gpus=1):
 
 def test_the_shorter_of_two_equal_jobs_goes_first():
     jobs = rigid("long", 1, work=3), rigid("short", 1, work=2)
-    assert run(COMPLETION, one_server(1), jobs, 5) == [{"short": 1}] * 2 + [{"long": 1}] * 3
+    assert run(COMPLETION, one_server(1), *jobs, slots=5) == [{"short": 1}] * 2 + [{"long": 1}] * 3
 
 
 def test_what_is_left_counts_not_what_there_was():
@@ -79,13 +79,13 @@ def test_on_one_machine_weighted_completion_is_the_least_that_there_is(loads):
 def test_what_a_slot_takes_counts_in_gpus():
     # All would take two slots; the wide one takes all four GPUs for that.
     jobs = rigid("wide", 4, work=8), *(rigid(name, 1, work=2) for name in "abc")
-    assert run(COMPLETION, one_server(4), jobs, 4)[0] == dict.fromkeys("abc", 1)
+    assert run(COMPLETION, one_server(4), *jobs, slots=4)[0] == dict.fromkeys("abc", 1)
 
 
 def test_an_elastic_job_has_no_more_than_it_can_use():
     # Two worker-slots end the short one; the other two GPUs are for the long one.
     jobs = a_job("long", 4, work=20), a_job("short", 4, work=2)
-    assert run(COMPLETION, one_server(4), jobs, 1) == [{"long": 2, "short": 2}]
+    assert run(COMPLETION, one_server(4), *jobs, slots=1) == [{"long": 2, "short": 2}]
 
 
 def test_a_budget_ends_a_job_too():
@@ -95,7 +95,7 @@ def test_a_budget_ends_a_job_too():
 
 def test_a_job_without_an_end_has_what_is_left():
     jobs = a_job("endless", 4, priority=1000), a_job("short", 2, work=4)
-    assert run(COMPLETION, one_server(4), jobs, 3) == [
+    assert run(COMPLETION, one_server(4), *jobs, slots=3) == [
         {"endless": 2, "short": 2},
         {"endless": 2, "short": 2},
         {"endless": 4},
@@ -150,7 +150,7 @@ def test_of_two_equally_urgent_jobs_the_dearer_goes_first():
 
 def test_who_is_late_runs_where_room_is_idle():
     jobs = a_job("late", 4, work=40, deadline=1), a_job("able", 2, work=4, deadline=2)
-    assert run(DEADLINE, one_server(4), jobs, 1) == [{"late": 2, "able": 2}]
+    assert run(DEADLINE, one_server(4), *jobs, slots=1) == [{"late": 2, "able": 2}]
 
 
 # --- fairness
@@ -159,31 +159,31 @@ def test_who_is_late_runs_where_room_is_idle():
 def test_equal_jobs_have_equal_work_over_time():
     for gpus, slots in ((1, 6), (2, 6), (4, 3)):
         jobs = tuple(a_job(name, 4) for name in "abc")
-        total = sum(map(Counter, run(FAIRNESS, one_server(gpus), jobs, slots)), Counter())
+        total = sum(map(Counter, run(FAIRNESS, one_server(gpus), *jobs, slots=slots)), Counter())
         assert set(total.values()) == {gpus * slots // 3}
 
 
 def test_rigid_jobs_take_turns():
     jobs = rigid("a", 2), rigid("b", 2)
-    total = sum(map(Counter, run(FAIRNESS, one_server(2), jobs, 6)), Counter())
+    total = sum(map(Counter, run(FAIRNESS, one_server(2), *jobs, slots=6)), Counter())
     assert total == {"a": 6, "b": 6}
 
 
 def test_elastic_jobs_share_a_slot_whatever_their_utilities():
     jobs = a_job("a", 4, utility=Linear(100)), a_job("b", 4, utility=Sqrt())
-    assert run(FAIRNESS, one_server(4), jobs, 1) == [{"a": 2, "b": 2}]
+    assert run(FAIRNESS, one_server(4), *jobs, slots=1) == [{"a": 2, "b": 2}]
 
 
 def test_priority_is_a_weight_of_fairness():
     jobs = rigid("a", 1, priority=3), rigid("b", 1)
-    total = sum(map(Counter, run(FAIRNESS, one_server(1), jobs, 40)), Counter())
+    total = sum(map(Counter, run(FAIRNESS, one_server(1), *jobs, slots=40)), Counter())
     assert total["a"] / total["b"] == pytest.approx(3, rel=0.15)
 
 
 def test_a_newcomer_does_not_shut_out_who_came_before():
     # With service attained alone to go by, b would run until it has had 20 slots too.
     jobs = rigid("a", 1), rigid("b", 1, arrival=20)
-    schedule = run(FAIRNESS, one_server(1), jobs, 30)
+    schedule = run(FAIRNESS, one_server(1), *jobs, slots=30)
     assert schedule[20] == {"b": 1}
     assert 2 <= sum("a" in served for served in schedule[20:]) <= 8
 
@@ -216,9 +216,9 @@ def test_a_gpu_slot_must_earn_its_energy():
     # √: the second worker gains 0.41, the third 0.32.
     job = a_job("a", 4, utility=Sqrt())
     sizes = {
-        weight: run(f"gadget:objective=energy,energy_weight={weight}", one_server(4), (job,), 1)[0].get(
-            "a", 0
-        )
+        weight: run(f"gadget:objective=energy,energy_weight={weight}", one_server(4), *(job,), slots=1)[
+            0
+        ].get("a", 0)
         for weight in (0, 0.2, 0.35, 0.5, 2)
     }
     assert sizes == {0: 4, 0.2: 4, 0.35: 2, 0.5: 1, 2: 0}
@@ -228,7 +228,7 @@ def test_energy_is_counted_in_gpus_whatever_the_rate():
     fast = a_job("a", 4, rate=100, utility=Linear(0.02), resources=Resources({"gpu": 2}))
     # A worker earns 2 in a slot and takes two GPUs.
     sizes = [
-        run(f"gadget:objective=energy,energy_weight={weight}", one_server(8), (fast,), 1)
+        run(f"gadget:objective=energy,energy_weight={weight}", one_server(8), *(fast,), slots=1)
         for weight in (0.9, 1.1)
     ]
     assert sizes == [[{"a": 4}], [{}]]

@@ -18,7 +18,7 @@ from tests.unit.policies.schedules import a_job, one_server, rigid, run
 
 
 def choose(cluster, *jobs, policy="sia"):
-    return run(policy, cluster, jobs, 1)[0]
+    return run(policy, cluster, *jobs, slots=1)[0]
 
 
 def test_two_equal_jobs_have_two_each():
