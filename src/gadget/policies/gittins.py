@@ -10,8 +10,8 @@ Deviations from Tiresias:
   services (work or budget) of the jobs that the snapshot tells about, since there is no other record;
   Tiresias takes those of jobs that have ended. An endless job is one that never ends. Which job has which is
   not used;
-- Δ runs over all values; with `queues` it is, as in Tiresias, the width of the queue that the job is in,
-  without bound in the last, and queues go before indices;
+- Δ runs over all values; with `queues` it is the width of the queue that the job is in, without bound in the
+  last, and queues go before indices. Tiresias' public simulator has one constant Δ;
 - a job that has outlived the whole distribution has index 0 and goes last; equal indices go by arrival;
 - decided at the start of a slot; a job is taken when its ring finds a place, not when enough GPUs are free
   somewhere; one that finds none is passed over.

@@ -13,7 +13,7 @@ Deviations from Optimus:
 - a job's first grant is `workers.min`, not one worker. Where not all can have it, they go by arrival;
 - a job that is endless (neither work nor budget) ends no sooner with more workers: it gets what all others
   leave;
-- decided in every slot; Optimus does so every ten minutes or so;
+- decided in every slot, not at intervals of its own;
 - rings are placed by the common placement, not evenly over the fewest servers; see `growing.py`.
 """
 

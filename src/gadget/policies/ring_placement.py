@@ -27,7 +27,7 @@ from gadget.solve.solver import solve_slot
 # What a ring that goes on gains beside one that moves, relative to it.
 _STAYING = 0.05
 # Relative gap at which the solver ends: what it leaves open is tried once more, one job at a time.
-_GAP = 1e-3
+_GAP = 1e-2
 
 
 class Placer(StrEnum):

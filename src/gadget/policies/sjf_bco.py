@@ -6,7 +6,8 @@ costs no communication between servers; above it, it takes the least busy GPUs o
 many servers as hold λ·G GPUs), which spreads contention. No GPU is planned beyond a limit θ of running time.
 θ is bisected, all κ are tried, and the plan that ends first is the one.
 
-Deviations, written after what is public about the paper:
+Written after its abstract and its outline; no code of the authors was found, so that details may be other
+than there. Known deviations:
 
 - the paper plans once, for jobs that are all there in the beginning. Here every slot plans the jobs that
   wait around the rings that run, which stay; those whose turn is now start, the others wait for a later
