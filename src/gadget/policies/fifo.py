@@ -5,12 +5,14 @@ decides who is blocked; a ring that runs may move to make room.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from gadget.model.decision import Decision, Reason, Waiting
 from gadget.model.snapshot import Snapshot
 from gadget.policies.placement import Candidate, Placement, Wanted
+from gadget.policies.policy import Steadiness
 from gadget.policies.ring_placement import Placer, choose_from_pool, explain_not_chosen, place_chosen
 from gadget.policies.workers import check_fixed_workers, find_fixed_workers
 
@@ -29,6 +31,8 @@ class Fifo:
     """Draw the number of each job from 1 … 10 as in Sec. VI, with this seed."""
     backfill: bool = False
     placement: Placer = Placer.GREEDY
+
+    steadiness: ClassVar[Steadiness] = Steadiness.ALWAYS
 
     def __post_init__(self) -> None:
         check_fixed_workers("fifo", self.workers, self.draw)

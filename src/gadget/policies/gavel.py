@@ -32,7 +32,8 @@ import numpy as np
 
 from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
-from gadget.policies.placement import Candidate, Placement, serve_in_order
+from gadget.policies.placement import Candidate, Placement
+from gadget.policies.ring_placement import Placer, serve
 from gadget.solve.fair_shares import find_fair_shares
 from gadget.solve.sized_jobs import WHOLE, SizedJobs, join_sizes
 
@@ -41,7 +42,9 @@ from gadget.solve.sized_jobs import WHOLE, SizedJobs, join_sizes
 class Gavel:
     """Equal shares of time, weighted by `priority`; who lags most behind its share runs first."""
 
-    def decide(self, snapshot: Snapshot, _: np.random.Generator) -> Decision:
+    placement: Placer = Placer.GREEDY
+
+    def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Share time out, then serve by what is still owed."""
         placement = Placement(snapshot)
         candidates = placement.find_candidates()
@@ -59,8 +62,7 @@ class Gavel:
                 key=lambda one: find_precedence(one[0], one[1].active.served, _age(snapshot, one[1])),
             )
         ]
-        for candidate, size in serve_in_order(placement, wanted, shrink=True):
-            placement.explain(candidate, size)
+        serve(placement, wanted, self.placement, rng, shrink=True)
         return placement.decide("gavel")
 
 

@@ -21,6 +21,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.las import check_queues, find_service
 from gadget.policies.placement import Placement
+from gadget.policies.policy import Steadiness
 from gadget.policies.remaining import find_all_slots
 from gadget.policies.ring_placement import Placer, serve
 from gadget.policies.workers import check_fixed_workers, find_fixed_workers
@@ -50,6 +52,8 @@ class Gittins:
     queues: tuple[float, ...] = ()
     """Rising limits of attained service between queues; inside one, by the index for its width."""
     placement: Placer = Placer.GREEDY
+
+    steadiness: ClassVar[Steadiness] = Steadiness.WHEN_NOBODY_WAITS
 
     def __post_init__(self) -> None:
         check_fixed_workers("gittins", self.workers, self.draw)

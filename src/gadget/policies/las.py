@@ -23,6 +23,7 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from gadget.model.decision import Decision
 from gadget.model.job import Job
 from gadget.model.snapshot import Snapshot
 from gadget.policies.placement import Candidate, Placement
+from gadget.policies.policy import Steadiness
 from gadget.policies.ring_placement import Placer, serve
 from gadget.policies.workers import check_fixed_workers, find_fixed_workers
 
@@ -57,6 +59,8 @@ class Las:
     promote: float | None = None
     """Waiting so many times as long as it has run takes a job back to the first queue."""
     placement: Placer = Placer.GREEDY
+
+    steadiness: ClassVar[Steadiness] = Steadiness.WHEN_NOBODY_WAITS
 
     def __post_init__(self) -> None:
         check_fixed_workers("las", self.workers, self.draw)

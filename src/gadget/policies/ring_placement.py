@@ -42,10 +42,15 @@ def serve(
     wanted: Wanted,
     placer: Placer,
     rng: np.random.Generator,
+    *,
+    shrink: bool = False,
 ) -> None:
-    """Give rings of the wanted sizes to as many jobs as go, in order, and tell the others why they wait."""
+    """Give rings of the wanted sizes to as many jobs as go, in order, and tell the others why they wait.
+
+    With `shrink`, a ring that finds no greedy place is made smaller; the solver places sizes as they are.
+    """
     if placer is Placer.GREEDY:
-        for candidate, size in serve_in_order(placement, wanted):
+        for candidate, size in serve_in_order(placement, wanted, shrink=shrink):
             placement.explain(candidate, size)
         return
     chosen = choose_from_pool(placement, wanted)

@@ -35,7 +35,8 @@ from gadget.errors import BadOption
 from gadget.model.decision import Decision, Reason, Waiting
 from gadget.model.snapshot import Snapshot
 from gadget.policies.las import find_service
-from gadget.policies.placement import Candidate, Placement, serve_in_order
+from gadget.policies.placement import Candidate, Placement
+from gadget.policies.ring_placement import Placer, serve
 from gadget.solve.configurations import (
     Configurations,
     build_configuration_program,
@@ -63,6 +64,8 @@ class Sia:
     """Relative gap at which the program counts as solved."""
     time_limit: float | None = None
 
+    placement: Placer = Placer.GREEDY
+
     def __post_init__(self) -> None:
         if not math.isfinite(self.fairness) or not self.fairness:
             raise BadOption(f"sia: fairness is {self.fairness:g}. Give a finite number other than 0.")
@@ -71,15 +74,14 @@ class Sia:
             if value is not None and not 0 <= value < math.inf:
                 raise BadOption(f"sia: {name} is {value:g}. Give a finite number, 0 or more.")
 
-    def decide(self, snapshot: Snapshot, _: np.random.Generator) -> Decision:
+    def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Choose sizes, then place them, largest first."""
         placement = Placement(snapshot)
         candidates = placement.find_candidates()
         sizes = self._choose(placement, candidates)
         wanted = [(one, size) for one, size in zip(candidates, sizes, strict=True) if size]
         wanted.sort(key=lambda one: -one[1] * find_service(snapshot.cluster, one[0].job))
-        for candidate, size in serve_in_order(placement, wanted, shrink=True):
-            placement.explain(candidate, size)
+        serve(placement, wanted, self.placement, rng, shrink=True)
         for candidate, size in zip(candidates, sizes, strict=True):
             if not size:
                 _explain(placement, candidate)

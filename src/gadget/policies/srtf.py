@@ -18,6 +18,7 @@ Deviations:
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.las import find_service
 from gadget.policies.placement import Candidate, Placement
+from gadget.policies.policy import Steadiness
 from gadget.policies.remaining import find_slots_left
 from gadget.policies.ring_placement import Placer, serve
 from gadget.policies.workers import check_fixed_workers, find_fixed_workers
@@ -49,6 +51,8 @@ class Srtf:
     preemptive: bool = True
     """Running rings yield to shorter jobs; else they go on to their end."""
     placement: Placer = Placer.GREEDY
+
+    steadiness: ClassVar[Steadiness] = Steadiness.WHEN_NOBODY_WAITS
 
     def __post_init__(self) -> None:
         check_fixed_workers("srtf", self.workers, self.draw)
