@@ -1,6 +1,5 @@
 """gadget simulate: whole horizons, several policies and seeds at a time."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,8 @@ from rich.text import Text
 
 from gadget.cli.console import output as standard_output
 from gadget.cli.console import remarks, table
+from gadget.cli.cores import count_cores
+from gadget.cli.seeds import read_seeds
 from gadget.errors import BadOption, BrokenConstraint
 from gadget.model.codec import read_scenario
 from gadget.policies.registry import DEFAULT_POLICY, POLICIES
@@ -20,8 +21,6 @@ from gadget.simulate.folder import REPORT, ResultFolder, Setting, find_part, ope
 from gadget.simulate.result import SimulationResult
 from gadget.simulate.simulation import build_tasks, conclude, cut
 from gadget.simulate.sweep import Task, run_sweep
-
-MOST_SEEDS = 10_000
 
 
 def simulate(
@@ -62,13 +61,13 @@ def simulate(
     if resume and force:
         raise BadOption("--resume keeps what the folder holds, --force throws it away. Give one of them.")
     found = cut(read_scenario(scenario), slots)
-    labels, numbers = policy or [DEFAULT_POLICY], _read_seeds(seeds, seed)
+    labels, numbers = policy or [DEFAULT_POLICY], read_seeds(seeds, seed)
     tasks = build_tasks(found, labels, numbers, find_part=lambda place, n: find_part(output, place, n))
     with open_folder(output, Setting.of(found, labels, numbers), resume=resume, force=force) as folder:
         if folder.is_complete:
             remarks().print(Text(f"{output}: is complete, nothing is left to do. Start over with --force."))
             return
-        _run(tasks, folder, _cores() if processes is None else processes, scenario.name)
+        _run(tasks, folder, count_cores() if processes is None else processes, scenario.name)
 
 
 def _run(tasks: list[Task], folder: ResultFolder, processes: int, title: str) -> None:
@@ -98,30 +97,6 @@ def _show(console: Console, result: SimulationResult) -> None:
     for metric in find_metrics(result):
         made.add_row(metric.title, *(Text(metric.show(summary)) for summary in result.summaries.values()))
     console.print(made)
-
-
-def _read_seeds(span: str | None, single: list[int] | None) -> list[int]:
-    if span is None:
-        return single or [0]
-    if single:
-        raise BadOption("--seeds and --seed are both given. Give one of them.")
-    try:
-        if ":" in span:
-            first, last = (int(number) for number in span.split(":"))
-            numbers = list(range(first, min(last, first + MOST_SEEDS + 1)))
-        else:
-            numbers = [int(number) for number in span.split(",")]
-    except ValueError:
-        raise BadOption(f"--seeds {span}: is not understood. Write 0:3 or 1,5,9, say.") from None
-    if not numbers or min(numbers) < 0 or len(numbers) > MOST_SEEDS:
-        raise BadOption(
-            f"--seeds {span}: stands for {len(numbers)} seeds. Name 1 to {MOST_SEEDS:,}, none below 0."
-        )
-    return numbers
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def add_to(app: typer.Typer) -> None:
