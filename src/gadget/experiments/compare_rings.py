@@ -1,9 +1,11 @@
-"""The rings of one run, read from the decisions that it left."""
+"""The rings of runs, read from the decisions that they left."""
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from gadget.errors import BadFile
 from gadget.model.codec import parse_decision
@@ -11,7 +13,7 @@ from gadget.model.ring import Ring
 from gadget.simulate.folder import DECISIONS
 
 # How a line of ours begins: enough to tell whether it is wanted, without reading its rings.
-_HEAD = re.compile(rb'\{"version": \d+, "slot": \d+, "policy": ("(?:[^"\\]|\\.)*"), "seed": (\d+)')
+_HEAD = re.compile(rb'\{"version": \d+, "slot": (\d+), "policy": ("(?:[^"\\]|\\.)*"), "seed": (\d+)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,36 +25,52 @@ class Held:
     rings: tuple[Ring, ...]
 
 
-def read_rings(folder: Path, policy: str, seed: int, slots: int | None) -> list[Held]:
-    """What ran when, of one policy with one seed; equal slots in a row are one.
+def read_rings(folder: Path, seed: int, slots: int | None, *, every: int = 1) -> dict[str, list[Held]]:
+    """For each policy what ran when, with one seed; equal slots in a row are one.
 
-    A decision holds until the next, and the last one until `slots`, if these are known.
+    A decision holds until the next, and the last one until `slots`, if these are known. Of long runs only
+    what ran in slots 0, every, 2·every … is kept.
     """
-    found: list[Held] = []
     file = folder / DECISIONS
+    found: dict[str, list[Held]] = {}
     try:
         with file.open("rb") as lines:
-            for line in lines:
-                if not _is_of(line, policy, seed):
-                    continue
-                decision = parse_decision(line)
-                rings = decision.allocation.rings
-                if found:
-                    found[-1] = replace(found[-1], end=decision.slot)
-                if not found or found[-1].rings != rings:
-                    found.append(Held(decision.slot, decision.slot + 1, rings))
-                else:
-                    found[-1] = replace(found[-1], end=decision.slot + 1)
+            for policy, start, end, line in _spans(lines, seed, slots):
+                kept = found.setdefault(policy, [])
+                if -(-start // every) * every < end:
+                    _append(kept, Held(start, end, parse_decision(line).allocation.rings))
     except (OSError, ValueError) as error:
         raise BadFile(f"{file}: does not tell of decisions ({error}). Start over with --force.") from None
-    if found and slots is not None:
-        found[-1] = replace(found[-1], end=max(found[-1].end, slots))
     return found
 
 
-def _is_of(line: bytes, policy: str, seed: int) -> bool:
+def _spans(lines: BinaryIO, seed: int, slots: int | None) -> Iterator[tuple[str, int, int, bytes]]:
+    """Every decision of a seed with its policy, its slot and that of the next one; runs come one by one."""
+    last: tuple[str, int, bytes] | None = None
+    for line in lines:
+        slot, policy, its_seed = _read_head(line)
+        if its_seed != seed:
+            continue
+        if last is not None:
+            before, start, kept = last
+            yield before, start, slot if before == policy else max(start + 1, slots or 0), kept
+        last = policy, slot, line
+    if last is not None:
+        policy, start, kept = last
+        yield policy, start, max(start + 1, slots or 0), kept
+
+
+def _append(found: list[Held], one: Held) -> None:
+    if found and found[-1].end == one.start and found[-1].rings == one.rings:
+        found[-1] = replace(found[-1], end=one.end)
+    else:
+        found.append(one)
+
+
+def _read_head(line: bytes) -> tuple[int, str, int]:
+    """Slot, policy and seed of a decision."""
     head = _HEAD.match(line)
-    if head is None:
-        document = json.loads(line)
-        return (document.get("policy"), document.get("seed")) == (policy, seed)
-    return int(head[2]) == seed and json.loads(head[1]) == policy
+    if head is not None:
+        return int(head[1]), str(json.loads(head[2])), int(head[3])
+    decision = parse_decision(line)
+    return decision.slot, decision.policy, decision.seed

@@ -30,7 +30,7 @@ class Gantt:
     @cached_property
     def width(self) -> int:
         """Slots from one column to the next."""
-        return max(1, -(-self.scenario.slots // MOST_COLUMNS))
+        return find_width(self.scenario.slots)
 
     @cached_property
     def columns(self) -> int:
@@ -64,22 +64,27 @@ class Gantt:
         return {server.name: max(1, most[server.name]) for server in self.scenario.cluster.servers}
 
     @cached_property
-    def shown(self) -> tuple[str, ...]:
-        """The servers with most worker-slots, in the order of the cluster."""
-        busy: Counter[str] = Counter()
+    def busy(self) -> Mapping[str, int]:
+        """Worker-slots of each server that hosted any, in the order of the cluster."""
+        found: Counter[str] = Counter()
         for one in self.held:
             for ring in one.rings:
                 for server, count in ring.workers_by_server().items():
-                    busy[server] += count * (one.end - one.start)
+                    found[server] += count * (one.end - one.start)
         names = [server.name for server in self.scenario.cluster.servers]
-        ranked = sorted(names, key=lambda name: -busy[name])[: self.most_servers]
+        return {name: found[name] for name in names if found[name]}
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """The servers with most worker-slots, in the order of the cluster."""
+        ranked = sorted(self.busy, key=lambda name: -self.busy[name])[: self.most_servers]
         chosen: set[str] = set()
         room = MOST_LANES
         for name in ranked:
             room -= self.lanes[name] + 1
             if room >= 0 or not chosen:
                 chosen.add(name)
-        return tuple(name for name in names if name in chosen)
+        return tuple(name for name in self.busy if name in chosen)
 
     def moments(self) -> Iterator[tuple[int, tuple[Ring, ...]]]:
         """For every column that was run the rings of its first slot."""
@@ -99,6 +104,11 @@ class Gantt:
         return used
 
 
+def find_width(slots: int) -> int:
+    """Slots from one column to the next, so that there are not too many."""
+    return max(1, -(-slots // MOST_COLUMNS))
+
+
 def draw_gantt(gantt: Gantt) -> str:
     """The picture: a band for every server, a lane for every GPU, a colour for every ring."""
     if not any(one.rings for one in gantt.held):
@@ -115,9 +125,9 @@ def draw_gantt(gantt: Gantt) -> str:
     grid = Grid(
         names,
         shades,
-        _colours(gantt, numbers),
+        ["wait", *_colours(gantt, numbers)],
         gantt.columns * gantt.width,
-        [f"{job}: {sizes[job]}, {spans[job]}" for job in numbers],
+        ["free", *(f"{job}: {sizes[job]}, {spans[job]}" for job in numbers)],
         _LANE_HEIGHT,
     )
     picture = f'<div class="wide gantt">{draw_grid(grid, title="Servers and rings over time")}</div>'
@@ -125,7 +135,7 @@ def draw_gantt(gantt: Gantt) -> str:
 
 
 def _fill(gantt: Gantt, first_row: Mapping[str, int], rows: int) -> tuple[Shades, dict[str, int]]:
-    """The number of the job in every lane and column; a worker keeps its lane as long as it stays."""
+    """The number of the job in every lane and column, or 1; a worker keeps its lane as long as it stays."""
     shades = np.zeros((rows, gantt.columns), dtype=np.int64)
     numbers: dict[str, int] = {}
     before: dict[str, dict[str, list[int]]] = {server: {} for server in gantt.shown}
@@ -136,12 +146,13 @@ def _fill(gantt: Gantt, first_row: Mapping[str, int], rows: int) -> tuple[Shades
                 if server in wanted:
                     wanted[server][ring.job] = count
         for server, jobs in wanted.items():
+            shades[first_row[server] : first_row[server] + gantt.lanes[server], column] = 1
             kept = {job: before[server].get(job, [])[:count] for job, count in jobs.items()}
             taken = {lane for some in kept.values() for lane in some}
             free = iter([lane for lane in range(gantt.lanes[server]) if lane not in taken])
             for job, count in jobs.items():
                 kept[job] = [*kept[job], *(next(free) for _ in range(count - len(kept[job])))]
-                number = numbers.setdefault(job, len(numbers) + 1)
+                number = numbers.setdefault(job, len(numbers) + 2)
                 shades[[first_row[server] + lane for lane in kept[job]], column] = number
             before[server] = kept
     return shades, numbers
@@ -150,14 +161,17 @@ def _fill(gantt: Gantt, first_row: Mapping[str, int], rows: int) -> tuple[Shades
 def _colours(gantt: Gantt, numbers: Mapping[str, int]) -> list[str]:
     """A colour for each job, different from those that run beside it as far as there are enough."""
     chosen: dict[str, int] = {}
+    last_used = [0] * SERIES
     for one in gantt.held:
         running = [ring.job for ring in one.rings]
         in_use = Counter(chosen[job] for job in running if job in chosen)
         for job in running:
             if job not in chosen:
-                least = min(range(SERIES), key=lambda colour: (in_use[colour], colour))
-                chosen[job] = least
-                in_use[least] += 1
+                # Of those least in use, the one given away longest ago.
+                best = min(range(SERIES), key=lambda colour: (in_use[colour], last_used[colour]))
+                chosen[job] = best
+                in_use[best] += 1
+                last_used[best] = len(chosen)
     return [f"s{chosen[job]}" for job in numbers]
 
 
@@ -177,12 +191,10 @@ def _lives(held: Sequence[Held]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _caption(gantt: Gantt) -> str:
-    servers = len(gantt.scenario.cluster.servers)
-    some = (
-        f"All {servers} servers"
-        if len(gantt.shown) == servers
-        else f"The {len(gantt.shown)} busiest of {servers} servers"
-    )
+    servers, shown = len(gantt.scenario.cluster.servers), len(gantt.shown)
+    idle = servers - len(gantt.busy)
+    some = f"All {servers} servers" if shown == servers else f"The {shown} busiest of {servers} servers"
+    some += f" ({idle} hosted no worker)" if idle else ""
     lane = "one for each GPU" if gantt.takes is not None else "one for each worker, at most at a time"
     thinned = "" if gantt.width == 1 else f" Every {gantt.width}th slot is drawn."
     return (

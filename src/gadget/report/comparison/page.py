@@ -10,7 +10,7 @@ from gadget.experiments.compare import NUMBERS, TABLE, Grid, Named
 from gadget.experiments.compare_numbers import LEVEL, Comparison, ScenarioNumbers, read_completions
 from gadget.experiments.compare_rings import read_rings
 from gadget.report.comparison.curves import draw_completions, draw_means
-from gadget.report.comparison.gantt import Gantt, draw_gantt
+from gadget.report.comparison.gantt import Gantt, draw_gantt, find_width
 from gadget.report.comparison.tables import Table, build_table, link
 from gadget.report.document import build_document
 from gadget.report.simulation.numbers import Metric, figure, list_metrics, ratio
@@ -84,7 +84,8 @@ def _headline(comparison: Comparison) -> str:
         return f"Seed {seeds}. One run of each policy, so that there are no confidence intervals."
     return (
         f"Seeds {seeds}. Means over the seeds, below them {100 * LEVEL:.0f}% confidence intervals (Student's "
-        f"t, n = {len(comparison.seeds)}); none is given where all seeds agree."
+        f"t, n = {len(comparison.seeds)}); none is given where all seeds agree. A seed changes what a policy "
+        "draws, not the workload."
     )
 
 
@@ -148,10 +149,10 @@ def _scenario(
     yield draw_completions(comparison.policies, read_completions(folder, one.name))
     if showing.servers:
         yield "<h3>Servers and rings</h3>"
+        every, slots = find_width(one.slots), one.slots if one.complete else None
+        held = read_rings(folder / one.name, showing.seed, slots, every=every)
         for number, policy in enumerate(comparison.policies):
-            slots = one.slots if one.complete else None
-            held = read_rings(folder / one.name, policy, showing.seed, slots)
-            picture = draw_gantt(Gantt(named.scenario, held, showing.servers))
+            picture = draw_gantt(Gantt(named.scenario, held.get(policy, []), showing.servers))
             yield (
                 f"<details{' open' if number == 0 else ''}><summary>{escape(policy)} (seed {showing.seed})"
                 f"</summary>{picture}</details>"

@@ -30,7 +30,7 @@ def build_table(metrics: Sequence[Metric], table: Table, file: str, keys: str) -
         )
         rows.append(f"<tr><th>{escape(metric.title)}{note}</th>{cells}</tr>")
     return (
-        f'<div class="wide"><table><thead><tr><th></th>{heads}</tr></thead>'
+        f'<div class="wide compared"><table><thead><tr><th></th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
