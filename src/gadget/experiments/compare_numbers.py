@@ -165,13 +165,16 @@ def read_completions(path: Path, name: str) -> dict[str, list[Completions]]:
     counts: dict[tuple[str, str], int] = {}
     try:
         with file.open(newline="", encoding="utf-8") as lines:
-            for row in csv.DictReader(lines):
+            rows = csv.DictReader(lines)
+            if missing := sorted({"policy", "seed", "completion_slots"} - set(rows.fieldnames or ())):
+                raise ValueError(f"no column {missing[0]}")
+            for row in rows:
                 policy, seed, took = row["policy"], row["seed"], row["completion_slots"]
                 counts[policy, seed] = counts.get((policy, seed), 0) + 1
                 run = times.setdefault(policy, {}).setdefault(seed, [])
                 if took:
                     run.append(int(took))
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError) as error:
         raise BadFile(f"{file}: does not tell of jobs ({error}). Start over with --force.") from None
     return {
         policy: [

@@ -196,7 +196,7 @@ def _caption(gantt: Gantt) -> str:
     some = f"All {servers} servers" if shown == servers else f"The {shown} busiest of {servers} servers"
     some += f" ({idle} hosted no worker)" if idle else ""
     lane = "one for each GPU" if gantt.takes is not None else "one for each worker, at most at a time"
-    thinned = "" if gantt.width == 1 else f" Every {gantt.width}th slot is drawn."
+    thinned = "" if gantt.width == 1 else f" One slot in {gantt.width} is drawn."
     return (
         f"{some}, each a band of lanes ({lane}). A colour is a ring, on all its servers; colours recur. The "
         f"mouse tells the job.{thinned}"

@@ -56,7 +56,9 @@ class Showing:
 
 def build_page(folder: Path, grid: Grid, comparison: Comparison, showing: Showing) -> str:
     """The whole page as HTML; the same files give the same text."""
-    title = f"{len(comparison.policies)} policies on {_count(len(comparison.scenarios), 'scenario')}"
+    count = len(comparison.policies)
+    policies = "One policy" if count == 1 else f"{count} policies"
+    title = f"{policies} on {_count(len(comparison.scenarios), 'scenario')}"
     known = {named.name: named for named in grid.scenarios}
     body = [
         f"<h1>{escape(title)}</h1>",
