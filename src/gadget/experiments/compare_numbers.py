@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from gadget.errors import BadFile
 from gadget.experiments.compare import NUMBERS, TABLE, VERSION, read_grid_file
@@ -115,8 +114,15 @@ def estimate(numbers: Sequence[float | None]) -> Interval:
     mean = known[0] if len(set(known)) == 1 else fmean(known)
     if len(known) == 1:
         return Interval(mean, None, None, 1)
-    half = float(stdtrit(len(known) - 1, (1 + LEVEL) / 2)) * stdev(known) / sqrt(len(known))
+    half = _student(len(known) - 1) * stdev(known) / sqrt(len(known))
     return Interval(mean, mean - half, mean + half, len(known))
+
+
+def _student(freedom: int) -> float:
+    """How many standard errors from the mean the limits lie."""
+    from scipy.special import stdtrit  # noqa: PLC0415 - takes a moment to load, which no other command needs
+
+    return float(stdtrit(freedom, (1 + LEVEL) / 2))
 
 
 def read_comparison(path: Path) -> Comparison:
