@@ -30,8 +30,8 @@ def find_fragmentation(
     used: defaultdict[str, float] = defaultdict(float)
     for ring in allocation.rings:
         amount = takes[ring.job]
-        for server, count in ring.workers_by_server().items():
-            used[server] += count * amount
+        for server in ring.workers:
+            used[server] += amount
     known = cluster.server_by_name
     held = {name: known[name].resources.get(resource or "", 0.0) for name in used if name in known}
     beside = fsum(max(0.0, has - used[name]) for name, has in held.items())
