@@ -13,8 +13,10 @@ from gadget import Allocation, Ring
 
 
 def find_optimum(snapshot, gain=None):
-    """(value, allocation) of the best slot; `gain(active, size)` replaces the true gain when given."""
-    gain = gain or (lambda active, size: float(snapshot.gains(active, size)))
+    """(value, allocation) of the best slot; `gain(active, size)` replaces the true gain when given.
+
+    The true gain is that of the ring: one that goes on with the workers of the slot before loses nothing.
+    """
     limits = _limits(snapshot.cluster)
     choices = [_worth_having(_options(snapshot, active, gain, limits)) for active in snapshot.jobs]
     # What the jobs from each place on could gain if nothing were in their way.
@@ -56,8 +58,7 @@ def _options(snapshot, active, gain, limits):
         return
     servers = [server.name for server in snapshot.cluster.servers]
     for size in range(active.job.min_workers, active.job.max_workers + 1):
-        worth = gain(active, size)
-        if worth <= 0 or not _budget_pays(active, size):
+        if (gain or snapshot.gains)(active, size) <= 0 or not _budget_pays(active, size):
             continue
         for workers in combinations_with_replacement(servers, size):
             counts = Counter(workers)
@@ -69,8 +70,18 @@ def _options(snapshot, active, gain, limits):
             }
             if any(amount > limits.get(what, 0) for what, amount in load.items()):
                 continue
-            for crossed, ring in _closings(snapshot.cluster, active.job, counts, limits):
-                yield worth, {**load, **crossed}, ring
+            ways = list(_closings(snapshot.cluster, active.job, counts, limits))
+            before = snapshot.running.ring_of.get(active.job.name)
+            if before is not None and Counter(before.workers) == counts:
+                ways += _routings(snapshot.cluster, active.job, before, limits)
+            for crossed, ring in ways:
+                worth = gain(active, size) if gain else _gain_of(snapshot, active, ring)
+                if worth > 0:
+                    yield worth, {**load, **crossed}, ring
+
+
+def _gain_of(snapshot, active, ring):
+    return float(snapshot.gains(active, ring.size, restart=snapshot.is_restart(ring)))
 
 
 def _budget_pays(active, size):
@@ -89,22 +100,36 @@ def _closings(cluster, job, counts, limits):
         size = counts[first]
         yield {}, Ring(job.name, (first,) * size, ((first,),) * size if size > 1 else ())
         return
-    gbps = exact(job.bandwidth_gbps)
     for rest in permutations(others):
         stops = (first, *rest)
-        # Crossings of each directed link so far → routes that have them; equal crossings are one way.
-        ways = {frozenset(): ()}
-        for here, there in zip(stops, (*rest, first), strict=True):
-            longer = {}
-            for crossed, routes in ways.items():
-                for path in _simple_paths(cluster, here, there):
-                    count = Counter(dict(crossed)) + Counter(pairwise(path))
-                    if all(gbps * times <= limits["link", *hop] for hop, times in count.items()):
-                        longer.setdefault(frozenset(count.items()), (*routes, path))
-            ways = longer
-        for crossed, routes in ways.items():
-            load = {("link", *hop): gbps * times for hop, times in crossed if gbps}
+        for load, routes in _routes(cluster, job, stops, limits):
             yield load, _write_ring(job.name, stops, counts, routes)
+
+
+def _routings(cluster, job, ring, limits):
+    """Every way to route the edges between the workers of a ring in their order."""
+    if ring.size == 1:
+        yield {}, ring
+        return
+    for load, routes in _routes(cluster, job, ring.workers, limits):
+        yield load, Ring(job.name, ring.workers, routes)
+
+
+def _routes(cluster, job, stops, limits):
+    """(load, routes) of every routing from stop to stop and back to the first."""
+    gbps = exact(job.bandwidth_gbps)
+    # Crossings of each directed link so far → routes that have them; equal crossings are one way.
+    ways = {frozenset(): ()}
+    for here, there in zip(stops, (*stops[1:], stops[0]), strict=True):
+        longer = {}
+        for crossed, routes in ways.items():
+            for path in _simple_paths(cluster, here, there):
+                count = Counter(dict(crossed)) + Counter(pairwise(path))
+                if all(gbps * times <= limits["link", *hop] for hop, times in count.items()):
+                    longer.setdefault(frozenset(count.items()), (*routes, path))
+        ways = longer
+    for crossed, routes in ways.items():
+        yield {("link", *hop): gbps * times for hop, times in crossed if gbps}, routes
 
 
 def _simple_paths(cluster, here, there, passed=()):

@@ -161,6 +161,7 @@ def jobs(draw, wild=False):
         arrival=draw(st.integers(0, MOST_SLOTS if wild else 5)),
         budget=draw(st.none() | budget.map(Resources)),
         resize_cost=draw(st.just(0) | at_least_zero(wild)) if costs else 0,
+        restart_seconds=draw(st.just(0) | st.sampled_from((0.25, 8))) if costs else 0,
         work=draw(st.none() | st.integers(1, 5000) | positive(wild)),
     )
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gadget import (
     ActiveJob,
+    Allocation,
     Cluster,
     Energy,
     Job,
@@ -22,6 +23,9 @@ from gadget import (
     Sqrt,
     Table,
 )
+from gadget.solve.greedy import place_greedily
+from gadget.solve.network import compile_network
+from gadget.solve.room import Room
 
 _utilities = st.sampled_from(
     (
@@ -109,3 +113,25 @@ def contended_slots(draw, *, tree=False, loops=False):
     return Snapshot(
         Cluster(tuple(servers), cluster.switches, tuple(links)), tuple(map(ActiveJob, jobs)), slot=0, slots=5
     )
+
+
+@st.composite
+def running_slots(draw, *, tree=False):
+    """A tiny slot in which some rings run, and moving them may cost work."""
+    snapshot = draw(tiny_slots(tree=tree))
+    room = Room(compile_network(snapshot.cluster))
+    actives, rings = [], []
+    for active in snapshot.jobs:
+        # Where more work is worth less, losing some is a gain, and no solver looks for that.
+        costs = (0, 1, 1.5, 100) if active.job.worth.non_decreasing else (0,)
+        job = replace(active.job, resize_cost=draw(st.sampled_from(costs)))
+        if draw(st.booleans()):
+            job = replace(job, work=draw(st.sampled_from((2.5, 4, 20))))
+        done = draw(st.sampled_from((0.5, 2.0))) if active.served else 0.0
+        actives.append(ActiveJob(job, active.served, done))
+        if (wanted := actives[-1].largest_ring) and active.served and draw(st.booleans()):
+            ring = place_greedily(room, job, draw(st.integers(job.min_workers, wanted)))
+            if ring is not None:
+                room.take(job, ring)
+                rings.append(ring)
+    return replace(snapshot, jobs=tuple(actives), running=Allocation(tuple(rings)))

@@ -2,9 +2,11 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from gadget.errors import BadFile
 
@@ -17,8 +19,20 @@ def read_bytes(path: Path) -> bytes:
         if sys.stdin is None:
             raise BadFile("-: standard input is closed. Name a file.")
         return sys.stdin.buffer.read()
-    try:
+    with _complaining(path):
         return path.read_bytes()
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """A file, open to be read piece by piece."""
+    with _complaining(path):
+        return path.open("rb")
+
+
+@contextmanager
+def _complaining(path: Path) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError:
         raise BadFile(f"{path}: there is no such file. Correct the path.") from None
     except IsADirectoryError:

@@ -11,6 +11,7 @@ from gadget.model.cluster import Server
 from gadget.model.referee import find_violations
 from gadget.model.resources import Resources
 from gadget.policies.gadget import Gadget
+from gadget.policies.optimal import Optimal
 from gadget.policies.policy import ask
 from gadget.solve.greedy import place_greedily
 from gadget.solve.network import compile_network
@@ -18,7 +19,7 @@ from gadget.solve.room import Room
 from tests.brute_optimum import find_optimum
 from tests.nasty_slots import nasty_slots
 from tests.strategies import snapshots
-from tests.tiny_slots import tiny_slots
+from tests.tiny_slots import running_slots, tiny_slots
 
 
 def judge(snapshot, decision):
@@ -92,3 +93,22 @@ def test_the_room_that_is_said_to_be_missing_is_all_that_is_missing(snapshot):
             job = snapshot.job_by_name[waiting.job].job
             assert job.min_workers == int(told[1])
             assert place_greedily(room, job, job.min_workers) is not None
+
+
+@settings(max_examples=600)
+@given(snapshot=running_slots())
+def test_the_optimum_lies_between_where_rings_run_and_moving_costs(snapshot):
+    decision = ask(Gadget(gap=0), snapshot, 0)
+    judge(snapshot, decision)
+    best, _ = find_optimum(snapshot)
+    assert decision.objective <= best * (1 + 1e-9) + 1e-12
+    assert decision.upper_bound >= best * (1 - 1e-9)
+
+
+@settings(max_examples=300)
+@given(snapshot=running_slots(tree=True))
+def test_on_a_tree_optimal_knows_what_moving_costs(snapshot):
+    decision = ask(Optimal(), snapshot, 0)
+    judge(snapshot, decision)
+    best, _ = find_optimum(snapshot)
+    assert decision.objective == pytest.approx(best, rel=1e-6, abs=1e-9)

@@ -13,7 +13,8 @@ from gadget.solve.classes import find_classes
 from gadget.solve.hierarchy import build_hierarchy
 from gadget.solve.market import SLACK, Market, build_scratch
 from gadget.solve.network import compile_network
-from gadget.solve.pricing_tree import find_best_ring, recover_ring, shares_of
+from gadget.solve.pricing_tree import find_best_ring, shares_of
+from gadget.solve.recovery import recover_ring
 from tests.slow_pricing import (
     Case,
     add_up,

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from gadget.cli.console import output as standard_output
 from gadget.cli.console import remarks, table
-from gadget.cli.cores import count_cores
-from gadget.cli.seeds import read_seeds
+from gadget.cli.runs import NetworkOption, RestartOption, SeedOption, SeedsOption, count_cores, read_seeds
 from gadget.errors import BadOption, BrokenConstraint
 from gadget.experiments.compare import REPORT, Grid, GridFolder, open_grid, read_grid
 from gadget.experiments.compare_numbers import Comparison, read_comparison, write_comparison
@@ -19,6 +18,7 @@ from gadget.report.comparison.page import Showing, build_page
 from gadget.report.simulation.numbers import NOTHING, figure, percent, ratio
 from gadget.report.simulation.page import build_page as build_scenario_page
 from gadget.report.simulation.progress import show_progress
+from gadget.simulate.network import NetworkMode
 from gadget.simulate.sweep import run_sweep
 
 _SHOWN = (
@@ -46,12 +46,8 @@ def compare(
             "The first is what others are related to over several scenarios."
         ),
     ],
-    seeds: Annotated[
-        str | None, typer.Option(help="Seeds: 0:5 is 0 to 4; 1,5,9 is these three. Default: 0.")
-    ] = None,
-    seed: Annotated[
-        list[int] | None, typer.Option(min=0, help="One seed; give it several times for more.")
-    ] = None,
+    seeds: SeedsOption = None,
+    seed: SeedOption = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Only the first slots of each scenario.")] = None,
     processes: Annotated[
         int | None,
@@ -63,6 +59,8 @@ def compare(
             help="Runs at a time, each in a process of its own; 0: one by one in this. Default: the cores.",
         ),
     ] = None,
+    network: NetworkOption = NetworkMode.RESERVED,
+    restart_seconds: RestartOption = 0.0,
     gantt_seed: Annotated[
         int | None, typer.Option(min=0, help="Whose rings the charts show. Default: the first seed.")
     ] = None,
@@ -85,7 +83,9 @@ def compare(
     numbers = read_seeds(seeds, seed)
     if gantt_seed is not None and gantt_seed not in numbers:
         raise BadOption(f"--gantt-seed {gantt_seed}: is none of the seeds. Name one of them.")
-    grid = read_grid(scenarios, policy, numbers, slots=slots)
+    grid = read_grid(
+        scenarios, policy, numbers, slots=slots, network=network, restart_seconds=restart_seconds
+    )
     showing = Showing(numbers[0] if gantt_seed is None else gantt_seed, gantt_servers)
     with open_grid(output, grid, resume=resume, force=force) as folder:
         signal = _run(folder, count_cores() if processes is None else processes)

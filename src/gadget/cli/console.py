@@ -35,7 +35,7 @@ def table(title: str, *columns: str) -> Table:
 def show_decision(console: Console, decision: Decision, *, most_rows: int = 60) -> None:
     """A decision for people: rings, waiting jobs, and what is proved."""
     rings = table(
-        f"Slot {decision.slot}: {len(decision.allocation.rings)} rings",
+        f"Slot {decision.slot}: {_count(len(decision.allocation.rings), 'ring')}",
         "job",
         "#workers",
         "servers, in ring order",
@@ -79,3 +79,7 @@ def _proof(objective: float, bound: float | None) -> str:
 def _show_rest(console: Console, rows: int) -> None:
     if rows > 0:
         console.print(f"… and {rows} more; --json shows all")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

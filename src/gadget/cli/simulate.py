@@ -9,8 +9,7 @@ from rich.text import Text
 
 from gadget.cli.console import output as standard_output
 from gadget.cli.console import remarks, table
-from gadget.cli.cores import count_cores
-from gadget.cli.seeds import read_seeds
+from gadget.cli.runs import NetworkOption, RestartOption, SeedOption, SeedsOption, count_cores, read_seeds
 from gadget.errors import BadOption, BrokenConstraint
 from gadget.model.codec import read_scenario
 from gadget.policies.registry import DEFAULT_POLICY, POLICIES
@@ -18,8 +17,9 @@ from gadget.report.simulation.numbers import find_metrics
 from gadget.report.simulation.page import build_page
 from gadget.report.simulation.progress import show_progress
 from gadget.simulate.folder import REPORT, ResultFolder, Setting, find_part, open_folder
+from gadget.simulate.network import NetworkMode
 from gadget.simulate.result import SimulationResult
-from gadget.simulate.simulation import build_tasks, conclude, cut
+from gadget.simulate.simulation import build_tasks, conclude, cut, slow_restarts
 from gadget.simulate.sweep import Task, run_sweep
 
 
@@ -34,12 +34,8 @@ def simulate(
             f"to compare. Default: {DEFAULT_POLICY}."
         ),
     ] = None,
-    seeds: Annotated[
-        str | None, typer.Option(help="Seeds: 0:3 is 0, 1 and 2; 1,5,9 is these three. Default: 0.")
-    ] = None,
-    seed: Annotated[
-        list[int] | None, typer.Option(min=0, help="One seed; give it several times for more.")
-    ] = None,
+    seeds: SeedsOption = None,
+    seed: SeedOption = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Only the first slots of the scenario.")] = None,
     processes: Annotated[
         int | None,
@@ -48,6 +44,8 @@ def simulate(
             help="Runs at a time, each in a process of its own; 0: one by one in this. Default: the cores.",
         ),
     ] = None,
+    network: NetworkOption = NetworkMode.RESERVED,
+    restart_seconds: RestartOption = 0.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what the folder holds.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what the folder holds.")] = False,
 ) -> None:
@@ -60,10 +58,13 @@ def simulate(
     """
     if resume and force:
         raise BadOption("--resume keeps what the folder holds, --force throws it away. Give one of them.")
-    found = cut(read_scenario(scenario), slots)
+    found = slow_restarts(cut(read_scenario(scenario), slots), restart_seconds)
     labels, numbers = policy or [DEFAULT_POLICY], read_seeds(seeds, seed)
-    tasks = build_tasks(found, labels, numbers, find_part=lambda place, n: find_part(output, place, n))
-    with open_folder(output, Setting.of(found, labels, numbers), resume=resume, force=force) as folder:
+    tasks = build_tasks(
+        found, labels, numbers, network=network, find_part=lambda place, n: find_part(output, place, n)
+    )
+    setting = Setting.of(found, labels, numbers, network)
+    with open_folder(output, setting, resume=resume, force=force) as folder:
         if folder.is_complete:
             remarks().print(Text(f"{output}: is complete, nothing is left to do. Start over with --force."))
             return
@@ -77,7 +78,7 @@ def _run(tasks: list[Task], folder: ResultFolder, processes: int, title: str) ->
     except BrokenConstraint as error:
         remarks().print(Text(f"error: {error}"), soft_wrap=True)
         raise typer.Exit(1) from None
-    result = conclude(tasks[0].scenario, sweep.runs)
+    result = conclude(tasks[0].scenario, sweep.runs, tasks[0].network)
     folder.write(result, build_page(result, title))
     _show(standard_output(), result)
     remarks().print(Text(f"written: {folder.path / REPORT} and the files beside it"))

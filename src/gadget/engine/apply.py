@@ -6,6 +6,7 @@ from gadget.engine.events import (
     Event,
     JobLeft,
     JobsArrived,
+    Seen,
     ServerFailed,
     ServerReturned,
     SlotDecided,
@@ -32,7 +33,7 @@ def apply(state: State, event: Event) -> State:
         case SlotDecided():
             return _run(state, event)
         case SlotServed():
-            return _serve(state, event.slot)
+            return _serve(state, event)
 
 
 def _admit(state: State, jobs: tuple[Job, ...]) -> State:
@@ -46,7 +47,8 @@ def _admit(state: State, jobs: tuple[Job, ...]) -> State:
             raise ImpossibleEvent(
                 f"job {job.name!r} arrives in slot {job.arrival}; this is slot {state.slot}."
             )
-        record = JobRecord(ActiveJob(job, 0, None if job.work_is_proportional else 0.0), state.slot)
+        by_service = job.work_is_proportional and not state.is_measured
+        record = JobRecord(ActiveJob(job, 0, None if by_service else 0.0), state.slot)
         if record.active.largest_ring:
             active[job.name] = record
         else:
@@ -121,12 +123,18 @@ def _run(state: State, event: SlotDecided) -> State:
     )
 
 
-def _serve(state: State, slot: int) -> State:
+def _serve(state: State, event: SlotServed) -> State:
+    slot = event.slot
     if not state.decided or slot != state.slot:
         raise ImpossibleEvent(f"slot {slot} cannot have been served: slot {state.slot} is to be decided.")
+    if (event.seen is not None) != state.is_measured:
+        raise ImpossibleEvent(f"slot {slot}: work is either seen in every slot or in none.")
+    seen = {one.job: one for one in event.seen or ()}
     active, ended = dict(state.active), dict(state.ended)
     for ring in state.running.rings:
-        record = _credit(active[ring.job], ring, state.slot_seconds, restart=ring.job in state.restarting)
+        if event.seen is not None and ring.job not in seen:
+            raise ImpossibleEvent(f"slot {slot} was served, but nothing was seen of job {ring.job!r}.")
+        record = _credit(state, active[ring.job], ring, seen.get(ring.job))
         if record.active.largest_ring and not record.active.is_complete(state.slot_seconds):
             active[ring.job] = record
         else:
@@ -144,21 +152,31 @@ def _serve(state: State, slot: int) -> State:
     )
 
 
-def _credit(record: JobRecord, ring: Ring, slot_seconds: float, *, restart: bool) -> JobRecord:
-    """z ← z + κ, and the work that a ring of κ does in a slot."""
-    active = record.active
-    work, lost = active.work_done, record.work_lost
+def _credit(state: State, record: JobRecord, ring: Ring, seen: Seen | None) -> JobRecord:
+    """z ← z + κ, and the work that its ring was seen to do in the slot, or does by what the job says."""
+    active, job = record.active, record.job
+    work, lost, left_at = active.work_done, record.work_lost, None
     if work is not None:  # else it is ζ·z, exactly
-        done = float(active.job.work_in_slot(ring.size, slot_seconds, restart=restart))
-        if restart:
-            lost += float(active.job.work_in_slot(ring.size, slot_seconds)) - done
-        # It ends within the slot in which all is done.
-        work = work + done if active.job.work is None else min(work + done, active.job.work)
+        if seen is None:
+            restart = ring.job in state.restarting
+            done = float(job.work_in_slot(ring.size, state.slot_seconds, restart=restart))
+            lost += float(job.work_in_slot(ring.size, state.slot_seconds)) - done if restart else 0.0
+        else:
+            done = seen.work
+            lost += seen.lost
+        if job.work is not None and done > 0 and work + done >= job.work:
+            # It ends within the slot in which all is done.
+            left_at = state.slot + (job.work - work) / done
+            work = job.work
+        else:
+            work += done
     try:
-        served = ActiveJob(active.job, active.served + ring.size, work)
+        served = ActiveJob(job, active.served + ring.size, work)
     except InvalidValue as error:
-        raise error.within(f"job {active.job.name!r}") from None
-    return replace(record, active=served, slots_served=record.slots_served + 1, work_lost=lost)
+        raise error.within(f"job {job.name!r}") from None
+    return replace(
+        record, active=served, slots_served=record.slots_served + 1, work_lost=lost, finished_at=left_at
+    )
 
 
 def _active_record(state: State, name: str) -> JobRecord:

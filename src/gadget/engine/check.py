@@ -71,7 +71,7 @@ def _check_record(state: State, name: str, record: JobRecord) -> Iterator[str]:
     if record.job.name != name:
         yield f"job {record.job.name!r} is kept under the name {name!r}"
     yield from _check_life(state, name, record)
-    yield from _check_service(name, record)
+    yield from _check_service(name, record, is_measured=state.is_measured)
 
 
 def _check_life(state: State, name: str, record: JobRecord) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _check_life(state: State, name: str, record: JobRecord) -> Iterator[str]:
         yield f"job {name!r} has {record.restarts} restarts, {record.resizes} resizes since slot {start}"
 
 
-def _check_service(name: str, record: JobRecord) -> Iterator[str]:
+def _check_service(name: str, record: JobRecord, *, is_measured: bool) -> Iterator[str]:
     """(2), (3): worker-slots that rings of its sizes can have added up to, and its budget can have paid."""
     job, served, slots = record.job, record.active.served, record.slots_served
     if not slots * job.min_workers <= served <= slots * job.max_workers:
@@ -98,14 +98,16 @@ def _check_service(name: str, record: JobRecord) -> Iterator[str]:
     if served > job.worker_slots * (1 + TOLERANCE):
         yield f"job {name!r} has {served} worker-slots, its budget pays for {job.worker_slots:g}"
     work = record.active.work_done
-    if (work is None) != job.work_is_proportional:
+    if (work is None) != (job.work_is_proportional and not is_measured):
         yield f"job {name!r} has its work counted in two ways"
-    if work is not None and (work > 0) != (served > 0):
+    if work is not None and (work > 0) != (served > 0) and not (is_measured and not work):
         yield f"job {name!r} has done {work:g} work in {served} worker-slots"
+    if work is not None and job.work is not None and work > job.work * (1 + TOLERANCE):
+        yield f"job {name!r} has done {work:g} work of {job.work:g}"
     lost = record.work_lost
-    if lost < 0 or (lost and not (record.restarts and job.resize_cost)):
+    if lost < 0 or (lost and not (record.restarts and job.loses_by_restart)):
         yield f"job {name!r} has lost {lost:g} work in {record.restarts} restarts"
-    if work is not None and job.rate is not None:
+    if work is not None and job.rate is not None and not is_measured:
         whole = job.rate * served
         ends_early = job.work is not None and work >= job.work
         if abs(work + lost - whole) > TOLERANCE * whole and not (ends_early and work + lost < whole):

@@ -21,7 +21,12 @@ def snapshot_of(state: State) -> Snapshot:
     )
 
 
-def decide_slot(state: State, policy: Policy, seed: int, *, label: str | None = None) -> SlotDecided:
-    """Ask the policy about the present slot; `label` is what the decision calls it, options and all."""
-    decision = ask(policy, snapshot_of(state), seed)
+def decide_slot(
+    state: State, policy: Policy, seed: int, *, label: str | None = None, shown: Snapshot | None = None
+) -> SlotDecided:
+    """Ask the policy about the present slot.
+
+    `label` is what the decision calls it, options and all; `shown` is what it sees instead of all there is.
+    """
+    decision = ask(policy, snapshot_of(state) if shown is None else shown, seed)
     return SlotDecided(decision if label is None else replace(decision, policy=label))

@@ -1,6 +1,7 @@
 """What has happened: frozen values, in the past tense; applied in order they rebuild any state."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gadget.model.decision import Decision
 from gadget.model.job import Job
@@ -41,11 +42,24 @@ class SlotDecided:
     decision: Decision
 
 
+class Seen(NamedTuple):
+    """What the ring of a job was seen to do in a slot."""
+
+    job: str
+    work: float
+    lost: float
+    """Work that its restart took."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlotServed:
-    """The present slot went by: every ring that still runs did its work, and the next slot begins."""
+    """The present slot went by: every ring that still runs did its work, and the next slot begins.
+
+    Where work is measured, `seen` tells what each running job did; else it is what the job says of itself.
+    """
 
     slot: int
+    seen: tuple[Seen, ...] | None = None
 
 
 Event = JobsArrived | JobLeft | ServerFailed | ServerReturned | SlotDecided | SlotServed

@@ -47,6 +47,8 @@ class JobRecord:
     """How it ended, if it has."""
     ended: int | None = None
     """The slot in which it ended: of its last service, of its leaving or of its refusal."""
+    finished_at: float | None = None
+    """When its work was done, in slots from the start, with the part of the last one; None without `work`."""
 
     @property
     def job(self) -> Job:
@@ -82,6 +84,8 @@ class State:
     """The rings of the present slot once it is decided; before that, what goes on from the slot before."""
     restarting: frozenset[str] = frozenset()
     """Jobs whose rings were restarts when the present slot was decided; empty when it is served."""
+    is_measured: bool = False
+    """True when the work of rings is seen, not computed from what the jobs say of themselves."""
     prices: Prices | None = field(default=None, compare=False, repr=False)
     """What the last decision ended with: a start for the next one, no part of what happened."""
 
@@ -101,6 +105,12 @@ class State:
         return ending
 
 
-def begin(scenario: Scenario) -> State:
+def begin(scenario: Scenario, *, is_measured: bool = False) -> State:
     """The state before anything has happened: no jobs, every server stands."""
-    return State(scenario.cluster, scenario.slots, scenario.slot_seconds, available=scenario.cluster)
+    return State(
+        scenario.cluster,
+        scenario.slots,
+        scenario.slot_seconds,
+        available=scenario.cluster,
+        is_measured=is_measured,
+    )

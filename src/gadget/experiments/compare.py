@@ -17,8 +17,9 @@ from gadget.model.codec import read_scenario
 from gadget.model.snapshot import Scenario
 from gadget.policies.registry import build_policy
 from gadget.simulate.folder import ResultFolder, Setting, clear_folder, find_part, lock_folder, open_folder
+from gadget.simulate.network import NetworkMode
 from gadget.simulate.result import RunResult, SimulationResult
-from gadget.simulate.simulation import build_tasks, conclude, cut
+from gadget.simulate.simulation import build_tasks, conclude, cut, slow_restarts
 from gadget.simulate.sweep import OnProgress, Progress, Task
 
 VERSION = 1
@@ -44,14 +45,21 @@ class Grid:
     scenarios: tuple[Named, ...]
     policies: tuple[str, ...]
     seeds: tuple[int, ...]
+    network: NetworkMode = NetworkMode.RESERVED
 
     def setting_of(self, named: Named) -> Setting:
         """What is simulated on one scenario."""
-        return Setting.of(named.scenario, self.policies, self.seeds)
+        return Setting.of(named.scenario, self.policies, self.seeds, self.network)
 
 
 def read_grid(
-    paths: Sequence[Path], policies: Sequence[str], seeds: Sequence[int], *, slots: int | None = None
+    paths: Sequence[Path],
+    policies: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    slots: int | None = None,
+    network: NetworkMode = NetworkMode.RESERVED,
+    restart_seconds: float = 0.0,
 ) -> Grid:
     """The grid of some scenario files; BadInput, before anything is run, for what cannot be one."""
     _check_policies(policies)
@@ -64,9 +72,10 @@ def read_grid(
                 "name. Name each file once, or rename one."
             )
     read = [
-        Named(name, _cut(read_scenario(path), slots, path)) for name, path in zip(names, paths, strict=True)
+        Named(name, slow_restarts(_cut(read_scenario(path), slots, path), restart_seconds))
+        for name, path in zip(names, paths, strict=True)
     ]
-    grid = Grid(tuple(read), tuple(policies), tuple(seeds))
+    grid = Grid(tuple(read), tuple(policies), tuple(seeds), network)
     build_tasks(grid.scenarios[0].scenario, grid.policies, grid.seeds)  # complains of seeds
     return grid
 
@@ -90,6 +99,7 @@ class GridFolder:
                 named.scenario,
                 grid.policies,
                 grid.seeds,
+                network=grid.network,
                 find_part=lambda place, seed, folder=folder: find_part(folder.path, place, seed),  # type: ignore[misc]
             )
             self.tasks += some
@@ -112,7 +122,7 @@ class GridFolder:
         """Write the results of the tasks into the folders of their scenarios."""
         size = len(self._grid.policies) * len(self._grid.seeds)
         for place, (named, folder) in enumerate(self._left):
-            result = conclude(named.scenario, runs[place * size : (place + 1) * size])
+            result = conclude(named.scenario, runs[place * size : (place + 1) * size], self._grid.network)
             folder.write(result, build_page(result, named.name))
 
 
@@ -132,7 +142,8 @@ def read_grid_file(path: Path) -> dict[str, Any]:
     """What grid.json in the folder tells."""
     try:
         kept = json.loads(read_bytes(path / GRID))
-        if kept["version"] == VERSION and all(_is_plain(name) for name in kept["scenarios"]):
+        told = kept["policies"], kept["seeds"], NetworkMode(kept["network"])
+        if all(told) and kept["version"] == VERSION and all(map(_is_plain, kept["scenarios"])):
             return dict(kept)
     except (ValueError, TypeError, KeyError):
         pass
@@ -147,6 +158,7 @@ def _prepare(path: Path, grid: Grid, *, resume: bool, force: bool) -> None:
         "scenarios": {named.name: grid.setting_of(named).scenario for named in grid.scenarios},
         "policies": list(grid.policies),
         "seeds": list(grid.seeds),
+        "network": grid.network.value,
     }
     if not (path / GRID).exists():
         other = sorted(one.name for one in path.iterdir())
@@ -172,10 +184,12 @@ def _check_same(path: Path, wanted: dict[str, Any]) -> None:
     for key, what in (
         ("policies", "policies"),
         ("seeds", "seeds"),
-        ("scenarios", "scenarios (or numbers of slots)"),
+        ("network", "network"),
+        ("scenarios", "scenarios (or slots or restarts of them)"),
     ):
         if kept.get(key) != wanted[key]:
-            shown = ", ".join(map(str, kept.get(key) or ["none"]))
+            found = kept.get(key) or ["none"]
+            shown = found if isinstance(found, str) else ", ".join(map(str, found))
             raise BadOption(
                 f"{path}: holds a comparison of other {what}: {shown}. Resume with the same, or choose "
                 "another folder."

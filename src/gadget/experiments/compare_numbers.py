@@ -17,6 +17,7 @@ from gadget.errors import BadFile
 from gadget.experiments.compare import NUMBERS, TABLE, VERSION, read_grid_file
 from gadget.files import read_bytes, write_whole
 from gadget.simulate.folder import JOBS, SUMMARY
+from gadget.simulate.network import NetworkMode
 
 LEVEL = 0.95
 METHOD = "Student's t over the seeds of each policy; over all scenarios: over the scenarios' means"
@@ -68,6 +69,7 @@ class Comparison:
     policies: tuple[str, ...]
     seeds: tuple[int, ...]
     scenarios: tuple[ScenarioNumbers, ...]
+    network: NetworkMode = NetworkMode.RESERVED
 
     @property
     def complete(self) -> bool:
@@ -129,7 +131,8 @@ def read_comparison(path: Path) -> Comparison:
     """The comparison whose scenarios' results stand in the folder."""
     kept = read_grid_file(path)
     scenarios = tuple(_read_scenario(path, name) for name in kept["scenarios"])
-    return Comparison(tuple(kept["policies"]), tuple(kept["seeds"]), scenarios)
+    network = NetworkMode(kept["network"])
+    return Comparison(tuple(kept["policies"]), tuple(kept["seeds"]), scenarios, network)
 
 
 def write_comparison(path: Path, comparison: Comparison) -> None:
@@ -147,6 +150,7 @@ def write_comparison(path: Path, comparison: Comparison) -> None:
         "method": METHOD,
         "policies": list(comparison.policies),
         "seeds": list(comparison.seeds),
+        "network": comparison.network.value,
         "scenarios": {one.name: _scenario_doc(one) for one in comparison.scenarios},
     }
     if len(comparison.scenarios) > 1:

@@ -17,9 +17,16 @@ import msgspec
 
 from gadget.errors import BadFile, InvalidValue
 from gadget.files import read_bytes, write_whole
+from gadget.model.cluster import Cluster
 from gadget.model.complaint import complain_of_shape, complain_of_value
 from gadget.model.decision import Decision
-from gadget.model.decoding import build_decision, build_profiles, build_scenario, build_snapshot
+from gadget.model.decoding import (
+    build_cluster,
+    build_decision,
+    build_profiles,
+    build_scenario,
+    build_snapshot,
+)
 from gadget.model.documents import DOCUMENTS, DecisionDoc
 from gadget.model.encoding import to_document
 from gadget.model.profile import Profiles
@@ -46,6 +53,22 @@ def read_snapshot(path: Path | str) -> Snapshot:
 def read_decision(path: Path | str) -> Decision:
     """The decision in a file; BadFile says what is wrong with it."""
     return _read(Path(path), "decision", build_decision)
+
+
+def read_cluster(path: Path | str) -> Cluster:
+    """The cluster in a file: of a scenario or snapshot, alone under `cluster`, or with its keys on top."""
+    target = Path(path)
+    content = _content(target)
+    parse = _parse_json if _is_json(target, content) else _parse_yaml
+    raw = parse(target, content, "cluster")
+    keys = raw.keys() if isinstance(raw, dict) else frozenset[str]()
+    if "slot" in keys:
+        return _build(target, content, "snapshot", build_snapshot).cluster
+    if "jobs" in keys or "slots" in keys:
+        return _build(target, content, "scenario", build_scenario).cluster
+    if "servers" in keys:
+        return _build(target, content, "bare-cluster", build_cluster)
+    return _build(target, content, "cluster", lambda found: build_cluster(found.cluster, "cluster"))
 
 
 def read_profiles(path: Path | str) -> Profiles:

@@ -79,7 +79,12 @@ def _allocation(found: Iterable[doc.RingDoc]) -> Allocation:
     return Allocation(tuple(Ring(ring.job, ring.workers, ring.routes) for ring in found))
 
 
-def _cluster(found: doc.ClusterDoc, shared: "_Shared") -> Cluster:
+def build_cluster(found: doc.ClusterDoc, key: str = "") -> Cluster:
+    """The cluster that a document tells; `key` is where it stands in a larger one."""
+    return _cluster(found, _Shared(), key)
+
+
+def _cluster(found: doc.ClusterDoc, shared: "_Shared", key: str = "cluster") -> Cluster:
     def server(one: doc.ServerDoc) -> Server:
         return Server(one.name, shared.resources(one.resources, "resources"))
 
@@ -90,12 +95,12 @@ def _cluster(found: doc.ClusterDoc, shared: "_Shared") -> Cluster:
             tuple(_each("links", found.links, lambda one: Link(one.ends, one.gbps))),
         )
     except InvalidValue as error:
-        raise error.within("cluster") from None
+        raise (error.within(key) if key else error) from None
     if not cluster.is_connected:
         inside = cluster.reach(cluster.nodes[0])
         outside = next(node for node in cluster.nodes if node not in inside)
         raise InvalidValue(
-            "cluster.links",
+            f"{key}.links".removeprefix("."),
             f"leave {outside!r} with no route to {cluster.nodes[0]!r}; the cluster is not connected",
             "Add the missing link",
         )
@@ -115,6 +120,7 @@ def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
         arrival=found.arrival,
         budget=None if found.budget is UNSET else shared.resources(found.budget, "budget"),
         resize_cost=found.resize_cost,
+        restart_seconds=found.restart_seconds,
         work=None if found.work is UNSET else found.work,
     )
 

@@ -145,6 +145,7 @@ class JobDoc(_Document, frozen=True, kw_only=True):
     rate: Positive | UnsetType = UNSET
     timing: TimingDoc | UnsetType = UNSET
     resize_cost: AtLeastZero = 0
+    restart_seconds: AtLeastZero = 0
     work: Positive | UnsetType = UNSET
     utility: UtilityDoc
 
@@ -184,6 +185,13 @@ class SnapshotDoc(_Document, frozen=True, kw_only=True):
     cluster: ClusterDoc
     jobs: list[ActiveJobDoc]
     running: tuple[RingDoc, ...] = ()
+
+
+class ClusterFileDoc(_Document, frozen=True, kw_only=True):
+    """A cluster in a file of its own."""
+
+    version: Literal[1] = 1
+    cluster: ClusterDoc
 
 
 class WaitingDoc(_Document, frozen=True):
@@ -232,11 +240,14 @@ class ProfilesDoc(_Document, frozen=True, kw_only=True):
     profiles: list[ProfileDoc]
 
 
-DOCUMENTS: dict[str, type[ScenarioDoc | SnapshotDoc | DecisionDoc | ProfilesDoc]] = {
+FileDoc = ScenarioDoc | SnapshotDoc | DecisionDoc | ProfilesDoc | ClusterFileDoc | ClusterDoc
+DOCUMENTS: dict[str, type[FileDoc]] = {
     "scenario": ScenarioDoc,
     "snapshot": SnapshotDoc,
     "decision": DecisionDoc,
     "profiles": ProfilesDoc,
+    "cluster": ClusterFileDoc,
+    "bare-cluster": ClusterDoc,
 }
 
 

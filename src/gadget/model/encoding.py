@@ -66,6 +66,8 @@ def _job_doc(job: Job) -> dict[str, Any]:
         document["timing"] = _timing_doc(job.timing)
     if job.resize_cost:
         document["resize_cost"] = _number(job.resize_cost)
+    if job.restart_seconds:
+        document["restart_seconds"] = _number(job.restart_seconds)
     if job.work is not None:
         document["work"] = _number(job.work)
     document["utility"] = _utility_doc(job.utility)

@@ -50,6 +50,8 @@ class Job:
     """F: what it may take over its life, in resource × slots; a resource not named has no limit."""
     resize_cost: float = 0.0
     """Work that a restart loses (see `ActiveJob.is_restart`), up to all of its slot."""
+    restart_seconds: float = 0.0
+    """Time that a restart takes out of its slot, beside the work that it loses."""
     work: float | None = None
     """All there is to do: the job ends when it is done, if its budget does not end it before."""
 
@@ -81,6 +83,7 @@ class Job:
             )
         check_at_least_zero("bandwidth_gbps", self.bandwidth_gbps)
         check_at_least_zero("resize_cost", self.resize_cost)
+        check_at_least_zero("restart_seconds", self.restart_seconds)
         if self.timing is None:
             if self.rate is None:
                 raise InvalidValue("rate", "is missing", "Give rate, or timing instead")
@@ -95,7 +98,12 @@ class Job:
     @property
     def work_is_proportional(self) -> bool:
         """True when its work is ζ·z exactly, whatever its rings were and however much there is to do."""
-        return self.rate is not None and not self.resize_cost and self.work is None
+        return self.rate is not None and not self.loses_by_restart and self.work is None
+
+    @property
+    def loses_by_restart(self) -> bool:
+        """True when a restart costs it work or time."""
+        return self.resize_cost > 0 or self.restart_seconds > 0
 
     def work_in_slot(self, workers: ArrayLike, slot_seconds: float, *, restart: bool = False) -> Floats:
         """Work that rings of the given sizes do in one slot: 0 workers none, a restart less its cost."""
@@ -106,7 +114,15 @@ class Job:
         else:
             assert self.timing is not None  # a job has one of the two
             work = sizes * self.timing.iterations(np.maximum(sizes, 1), self.bandwidth_gbps, slot_seconds)
-        return np.maximum(work - self.resize_cost, 0.0) if restart and self.resize_cost else work
+        if not restart or not self.loses_by_restart:
+            return work
+        kept = max(0.0, 1 - self.restart_seconds / slot_seconds)
+        return np.maximum(work * kept - self.resize_cost, 0.0)
+
+    def work_lost(self, work: float, slot_seconds: float) -> float:
+        """What of the work of a whole slot a restart loses."""
+        kept = max(0.0, 1 - self.restart_seconds / slot_seconds)
+        return work - max(work * kept - self.resize_cost, 0.0)
 
 
 def _count_worker_slots(resources: Resources, budget: Resources | None) -> float:

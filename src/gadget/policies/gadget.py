@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,9 @@ class Gadget:
     """Seconds after which the search ends; without, its effort is counted and the same everywhere."""
     majorant: bool = True
     """Decide on the least concave majorant of a utility that is not concave; else on its literal gain."""
+
+    reserves: ClassVar[bool] = True
+    """It looks at what links carry."""
 
     def __post_init__(self) -> None:
         for name, value in (("gap", self.gap), ("time_limit", self.time_limit)):

@@ -1,6 +1,7 @@
 """GADGET as published: Algorithm 2, LP-based ring selection and multi-dimensional embedding (LP-RS-MDE)."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,6 +41,9 @@ class GadgetPaper:
     """Solve both LPs as the paper writes them, instead of their small equals of the same value."""
     rounds: int = 10
     """u_b: roundings at most."""
+
+    reserves: ClassVar[bool] = True
+    """It looks at what links carry."""
 
     def __post_init__(self) -> None:
         if self.rounds < 1:

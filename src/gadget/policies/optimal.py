@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,6 +37,9 @@ class Optimal:
     solver: Solver = Solver.AUTO
     majorant: bool = True
     """Decide on the least concave majorant of a utility that is not concave; else on its literal gain."""
+
+    reserves: ClassVar[bool] = True
+    """It looks at what links carry."""
 
     def __post_init__(self) -> None:
         if not (self.time_limit is None or 0 <= self.time_limit < math.inf) or not 0 <= self.gap < math.inf:

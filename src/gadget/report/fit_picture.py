@@ -1,44 +1,26 @@
 """A picture of fits: predicted against measured times of placements that were left out."""
 
 import math
-import warnings
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from gadget.errors import BadOption
-from gadget.files import write_whole
 from gadget.report.fit_table import FittedApplication
-from gadget.report.picture import INK, LINE, METADATA, SOFT, STRONG, STYLE
+from gadget.report.picture import INK, LINE, SOFT, STRONG
+from gadget.report.saving import save_picture
 
 _SIDE = 3.1
 _MOST_COLUMNS = 3
 _MARGIN = 1.2
 
 
-def check_picture_kind(path: Path) -> str:
-    """The kind of picture that a path asks for; BadOption if there is none such."""
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in METADATA:
-        raise BadOption(f"{path}: a picture cannot be of kind {path.suffix!r}. Use .svg, .png or .pdf.")
-    return kind
-
-
 def draw_fits(applications: Sequence[FittedApplication], path: Path) -> None:
     """Draw one square for each application to a .svg, .png or .pdf file."""
-    kind = check_picture_kind(path)
-    content = BytesIO()
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        # Names of folders may hold letters that the font lacks.
-        warnings.simplefilter("ignore", UserWarning)
-        build_figure(applications).savefig(content, format=kind, dpi=200, metadata=METADATA[kind])
-    write_whole(path, content.getvalue())
+    save_picture(path, lambda: build_figure(applications))
 
 
 def build_figure(applications: Sequence[FittedApplication]) -> Figure:

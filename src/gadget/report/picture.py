@@ -1,10 +1,8 @@
 """A picture of a cluster: its servers, switches and links, and the rings of a slot on them."""
 
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,26 +15,13 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from gadget.errors import BadOption
-from gadget.files import write_whole
 from gadget.model.cluster import Cluster
 from gadget.model.job import Job
 from gadget.model.ring import Allocation
 from gadget.report import layout as laid
+from gadget.report.saving import save_picture
 from gadget.report.summary import Usage
 
-METADATA: Mapping[str, dict[str, None]] = {
-    "svg": {"Date": None, "Creator": None},
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
-STYLE: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial"],
-    "svg.fonttype": "none",
-    "svg.hashsalt": "gadget",
-    "text.usetex": False,
-}
 # Okabe and Ito's and Paul Tol's colours, which stay apart for colour-blind eyes, strongest contrasts first.
 STRONG = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#332288", "#999933", "#882255"),
@@ -79,17 +64,7 @@ def draw_cluster(
 
     `jobs` tell how many cells a worker takes and how much bandwidth a ring; else a worker is one cell.
     """
-    target = Path(path)
-    kind = target.suffix.lower().removeprefix(".")
-    if kind not in METADATA:
-        raise BadOption(f"{target}: a picture cannot be of kind {target.suffix!r}. Use .svg, .png or .pdf.")
-    content = BytesIO()
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        # Users' names may hold letters that the font lacks; a box in their place is all that happens.
-        warnings.simplefilter("ignore", UserWarning)
-        figure = build_figure(cluster, allocation=allocation, jobs=jobs, title=title)
-        figure.savefig(content, format=kind, dpi=200, metadata=METADATA[kind])
-    write_whole(target, content.getvalue())
+    save_picture(Path(path), lambda: build_figure(cluster, allocation=allocation, jobs=jobs, title=title))
 
 
 def build_figure(

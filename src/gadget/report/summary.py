@@ -18,6 +18,7 @@ from gadget.model.resources import Resources
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Scenario
 from gadget.report.layout import find_tiers, is_tiered
+from gadget.workloads.feasibility import count_slots, find_main_resource
 
 SLACK, MOST_LISTED = 1 + 1e-9, 10
 
@@ -154,15 +155,12 @@ def summarise(scenario: Scenario) -> Summary:
     )
 
 
-def find_main_resource(cluster: Cluster) -> str:
-    """GPUs if there are any, else the first resource."""
-    names = cluster.resource_names
-    return "gpu" if "gpu" in names or not names else names[0]
-
-
-def offered_worker_slots(job: Job, slots: int) -> float:
-    """Worker-slots that a job can use within the horizon: by its budget and its largest ring."""
-    return min(job.worker_slots, job.max_workers * max(0, slots - job.arrival))
+def offered_worker_slots(job: Job, scenario: Scenario) -> float:
+    """Worker-slots that a job can use within the horizon: by its budget, its work and its largest ring."""
+    slots = float(max(0, scenario.slots - job.arrival))
+    if job.work is not None:
+        slots = min(slots, count_slots(job, scenario.slot_seconds))
+    return min(job.worker_slots, job.max_workers * slots)
 
 
 def _measure_load(scenario: Scenario, resource: str) -> ResourceLoad:
@@ -170,7 +168,7 @@ def _measure_load(scenario: Scenario, resource: str) -> ResourceLoad:
     return ResourceLoad(
         resource,
         capacity := scenario.cluster.total(resource),
-        offered=sum(offered_worker_slots(job, scenario.slots) * amount for job, amount in demands),
+        offered=sum(offered_worker_slots(job, scenario) * amount for job, amount in demands),
         horizon_capacity=capacity * scenario.slots,
         peak=sum(job.max_workers * amount for job, amount in demands if job.arrival < scenario.slots),
     )
@@ -211,7 +209,7 @@ def _find_oversubscription(cluster: Cluster, tiers: Mapping[str, int]) -> Iterat
 def _summarise_jobs(scenario: Scenario, kinds: Mapping[Resources, int]) -> JobsSummary:
     jobs = scenario.jobs
     main = find_main_resource(scenario.cluster)
-    offered = {j.name: offered_worker_slots(j, scenario.slots) * j.resources.get(main, 0) for j in jobs}
+    offered = {j.name: offered_worker_slots(j, scenario) * j.resources.get(main, 0) for j in jobs}
     whole = sum(offered.values()) or 1
     largest = tuple(
         JobLoad(j.name, offered[j.name], offered[j.name] / whole, (j.min_workers, j.max_workers), j.arrival)

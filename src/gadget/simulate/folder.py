@@ -20,6 +20,7 @@ from gadget.errors import BadFile, BadOption
 from gadget.files import read_bytes, write_whole
 from gadget.model.codec import format_json
 from gadget.model.snapshot import Scenario
+from gadget.simulate.network import NetworkMode
 from gadget.simulate.part import finished_lines
 from gadget.simulate.result import SimulationResult
 from gadget.simulate.rows import JOB_COLUMNS, SLOT_COLUMNS, job_rows, slot_rows
@@ -41,14 +42,21 @@ class Setting:
     """What is simulated; a run can only go on with the same."""
 
     scenario: str
-    """A digest of the scenario and its number of slots."""
+    """A digest of the scenario, its number of slots, and how rings get their bandwidth."""
     policies: tuple[str, ...]
     seeds: tuple[int, ...]
 
     @classmethod
-    def of(cls, scenario: Scenario, policies: Sequence[str], seeds: Sequence[int]) -> "Setting":
+    def of(
+        cls,
+        scenario: Scenario,
+        policies: Sequence[str],
+        seeds: Sequence[int],
+        network: NetworkMode = NetworkMode.RESERVED,
+    ) -> "Setting":
         """The setting of a simulation."""
-        digest = hashlib.sha256(format_json(scenario, indent=None).encode()).hexdigest()
+        told = "" if network is NetworkMode.RESERVED else network.value
+        digest = hashlib.sha256((format_json(scenario, indent=None) + told).encode()).hexdigest()
         return cls(digest, tuple(policies), tuple(seeds))
 
 

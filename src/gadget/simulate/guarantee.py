@@ -62,8 +62,8 @@ def find_obstacle(scenario: Scenario) -> str | None:
 
 
 def _obstacle_of(job: Job, slots: int) -> str | None:
-    if job.resize_cost:
-        return "its restarts cost work (resize_cost), so what it gains depends on its ring of the slot before"
+    if job.loses_by_restart:
+        return "its restarts cost work or time, so what it gains depends on its ring of the slot before"
     # A budget that outlasts the horizon couples no slots.
     outlasts = job.worker_slots >= job.max_workers * (slots - job.arrival)
     if admits_certificate(job) or (outlasts and job.worth.admits_guarantee):

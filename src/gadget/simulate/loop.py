@@ -27,6 +27,8 @@ from gadget.model.prices import Prices
 from gadget.model.referee import Violation, find_violations
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.policies.policy import Policy
+from gadget.simulate.network import NetworkMode, find_work, is_measured, without_limits
+from gadget.simulate.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,34 +66,54 @@ def run_slots(
     replay: Iterable[Decision] = (),
     recall: Callable[[Cluster], Prices | None] | None = None,
     allow_violations: bool | None = None,
+    network: NetworkMode = NetworkMode.RESERVED,
 ) -> Iterator[Step]:
     """Decide every slot of the scenario in turn; stop asking when you have seen enough.
 
     `label` is what decisions call the policy. The slots of `replay` are not decided anew; `recall` tells the
     prices that the decision last taken from it left on the cluster of its slot, where that is written apart.
     A decision that breaks a constraint raises BrokenConstraint, unless violations are allowed: by
-    `allow_violations`, or, where that is left open, by a policy whose `may_violate` is true.
+    `allow_violations`, or, where that is left open, by a policy whose `may_violate` is true. Where links are
+    shared, only a policy that says it `reserves` bandwidth is shown how wide they are.
     """
     lenient = getattr(policy, "may_violate", False) if allow_violations is None else allow_violations
     arrivals, happenings = _by_slot(scenario.jobs), _by_plan(planned)
     known = iter(replay)
-    state = sound = begin(scenario)
+    measured = is_measured(scenario, network)
+    blind = network is NetworkMode.SHARED and not getattr(policy, "reserves", False)
+    last, still = Standing(policy), tuple[Violation, ...]()
+    state = sound = begin(scenario, is_measured=measured)
     for slot in range(scenario.slots):
         # I[t]: who is there, on which servers.
         arrived = arrivals.get(slot, ())
         for event in (*happenings.get(slot, ()), *([JobsArrived(arrived)] if arrived else ())):
             state = apply(state, event)
         snapshot = snapshot_of(state)
+        shown = replace(snapshot, cluster=without_limits(snapshot.cluster)) if blind else snapshot
         # The slot problem (10), (11), given what was decided before.
         given = next(known, None)
         if given is not None and recall is not None:
-            given = replace(given, prices=recall(snapshot.cluster))
-        decided = decide_slot(state, policy, seed, label=label) if given is None else SlotDecided(given)
-        violations = _judge(snapshot, decided.decision, lenient)
+            given = replace(given, prices=recall(shown.cluster))
+        standing = last.find(state, shown) if given is None else None
+        if standing is not None:
+            decided, violations = SlotDecided(standing), still
+        else:
+            decided = (
+                decide_slot(state, policy, seed, label=label, shown=shown)
+                if given is None
+                else SlotDecided(given)
+            )
+            violations = _judge(shown, decided.decision, lenient)
+            last.note(shown, decided.decision)
+        still = violations
         running = apply(state, decided)
         effects = effects_between(state, running)
         # z ← z + Σ_s y_is[t].
-        state = apply(running, SlotServed(slot))
+        served = SlotServed(slot)
+        if measured:
+            rings = running.running.rings
+            served = SlotServed(slot, find_work(snapshot, rings, network, running.restarting))
+        state = apply(running, served)
         if not violations and (faults := check_state(state, sound=sound)):
             raise BrokenConstraint(f"after slot {slot} the state is not sound: {'; '.join(faults)}.")
         sound = state

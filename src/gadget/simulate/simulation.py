@@ -12,6 +12,7 @@ from gadget.policies.policy import Policy
 from gadget.policies.registry import build_policy
 from gadget.simulate.guarantee import find_guarantees
 from gadget.simulate.loop import Planned
+from gadget.simulate.network import NetworkMode, is_measured, make_optimistic
 from gadget.simulate.result import RunResult, SimulationResult
 from gadget.simulate.sweep import OnProgress, Task, run_sweep
 
@@ -28,20 +29,26 @@ def simulate(
     planned: Iterable[Planned] = (),
     processes: int = 0,
     allow_violations: bool | None = None,
+    network: NetworkMode | str = NetworkMode.RESERVED,
+    restart_seconds: float = 0.0,
     on_progress: OnProgress | None = None,
 ) -> SimulationResult:
     """Run every policy with every seed over the horizon, or over its first `slots`.
 
     Policies are named as on the command line (`fifo:workers=2`), or given by names of your own. `planned`
     holds failures and returns of servers and departures of jobs. With `processes` that many runs go on at a
-    time in processes of their own; the results are the same.
+    time in processes of their own; the results are the same. `network` says how rings get their bandwidth
+    (`reserved` or `shared`); `restart_seconds` is what a restart takes of jobs that do not say it themselves.
     """
-    shown = cut(scenario, slots)
-    tasks = build_tasks(shown, policies, seeds, planned=planned, allow_violations=allow_violations)
+    mode = NetworkMode(network)
+    shown = slow_restarts(cut(scenario, slots), restart_seconds)
+    tasks = build_tasks(
+        shown, policies, seeds, planned=planned, allow_violations=allow_violations, network=mode
+    )
     sweep = run_sweep(tasks, processes=processes, on_progress=on_progress)
     if sweep.signal is not None:
         raise KeyboardInterrupt if sweep.signal == signal.SIGINT else SystemExit(128 + sweep.signal)
-    return conclude(shown, sweep.runs)
+    return conclude(shown, sweep.runs, mode)
 
 
 def cut(scenario: Scenario, slots: int | None) -> Scenario:
@@ -60,6 +67,7 @@ def build_tasks(
     *,
     planned: Iterable[Planned] = (),
     allow_violations: bool | None = None,
+    network: NetworkMode = NetworkMode.RESERVED,
     find_part: Callable[[int, int], Path] | None = None,
 ) -> list[Task]:
     """The runs to do, by policy, then by seed; `find_part` says where a run is written down."""
@@ -75,16 +83,35 @@ def build_tasks(
             happenings,
             None if find_part is None else find_part(place, seed),
             allow_violations,
+            network,
         )
         for place, (label, policy) in enumerate(chosen.items())
         for seed in numbers
     ]
 
 
-def conclude(scenario: Scenario, runs: Sequence[RunResult]) -> SimulationResult:
+def slow_restarts(scenario: Scenario, seconds: float) -> Scenario:
+    """The scenario with this time for a restart of every job that does not name its own."""
+    if not seconds:
+        return scenario
+    if not 0 <= seconds < float("inf"):
+        raise BadOption(f"restart_seconds is {seconds}. Give a finite number, 0 or more.")
+    jobs = tuple(
+        job if job.restart_seconds else replace(job, restart_seconds=seconds) for job in scenario.jobs
+    )
+    return replace(scenario, jobs=jobs)
+
+
+def conclude(
+    scenario: Scenario, runs: Sequence[RunResult], network: NetworkMode = NetworkMode.RESERVED
+) -> SimulationResult:
     """The runs together with what can be promised; the clairvoyant bound only when the runs are complete."""
     complete = all(run.complete for run in runs)
-    guarantees = find_guarantees(scenario, with_bound=complete)
+    guarantees = find_guarantees(make_optimistic(scenario, network), with_bound=complete)
+    if is_measured(scenario, network):
+        guarantees = replace(
+            guarantees, obstacle="rings are not as fast as decisions reckon, so that nothing is certified"
+        )
     return SimulationResult(scenario.slots, len(scenario.cluster.servers), tuple(runs), guarantees)
 
 

@@ -24,6 +24,7 @@ from gadget.model.snapshot import Scenario
 from gadget.policies.policy import Policy
 from gadget.simulate.loop import Planned, run_slots
 from gadget.simulate.measure import Meter
+from gadget.simulate.network import NetworkMode
 from gadget.simulate.part import PartFile
 from gadget.simulate.result import RunResult
 from gadget.simulate.signals import Notice, noticing_signals
@@ -44,6 +45,7 @@ class Task:
     planned: tuple[Planned, ...] = ()
     part: Path | None = None
     allow_violations: bool | None = None
+    network: NetworkMode = NetworkMode.RESERVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ def run_task(task: Task, number: int = 0, *, stop: Callable[[], bool], on_progre
             replay=() if part is None else part.replay(),
             recall=None if part is None else part.recall,
             allow_violations=task.allow_violations,
+            network=task.network,
         )
         for done in range(1, task.scenario.slots + 1):
             known = part is not None and part.has_more

@@ -105,7 +105,7 @@ class Facts:
             total=np.array([math.inf if job.work is None else job.work for job in jobs], dtype=np.float64),
             worker_slots=np.array([job.worker_slots for job in jobs], dtype=np.float64),
             is_plain=np.array([_is_plain(job.worth) for job in jobs], dtype=np.bool_),
-            is_lossy=np.array([job.resize_cost > 0 for job in jobs], dtype=np.bool_),
+            is_lossy=np.array([job.loses_by_restart for job in jobs], dtype=np.bool_),
             kind=np.array(
                 [self._kinds.setdefault(type(job.worth), len(self._kinds)) for job in jobs], dtype=np.int64
             ),

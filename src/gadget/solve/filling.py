@@ -11,7 +11,8 @@ from gadget.solve.compiled import compiled
 from gadget.solve.ground import Ground
 from gadget.solve.lagrangian import Stays, cost_of_stay, toll_of
 from gadget.solve.market import Floats, Integers, Market, Orders, Scratch, Tree
-from gadget.solve.pricing_tree import count_fitting, find_best_ring, recover_ring
+from gadget.solve.pricing_tree import count_fitting, find_best_ring
+from gadget.solve.recovery import recover_ring
 
 # Trees of up to so many nodes are searched for the very best ring; in larger ones so many turns are tried.
 SMALL = 256

@@ -10,7 +10,8 @@ import numpy as np
 
 from gadget.solve.compiled import compiled
 from gadget.solve.market import Booleans, Floats, Integers, Market, Orders, Scratch, Tree
-from gadget.solve.pricing_tree import find_best_ring, recover_ring, shares_of
+from gadget.solve.pricing_tree import find_best_ring, shares_of
+from gadget.solve.recovery import recover_ring
 
 
 class Stays(NamedTuple):

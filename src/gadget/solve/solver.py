@@ -203,7 +203,7 @@ class _Search:
         most = _EXACT_WORK if self._hierarchy.is_exact else _EXACT_GRAPH_WORK
         if work > (most if not self._clock.is_limited else most * _PATIENT):
             return
-        if not self._hierarchy.is_exact and any(active.job.resize_cost for active in self._problem.jobs):
+        if not self._hierarchy.is_exact and any(active.job.loses_by_restart for active in self._problem.jobs):
             return  # on graphs it knows no rings that stay
         left = self._clock.left()
         answer = solve_exactly(

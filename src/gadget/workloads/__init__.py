@@ -1,1 +1,1 @@
-"""Scenario generators."""
+"""Scenario generators, arrivals, and the workloads of other systems."""

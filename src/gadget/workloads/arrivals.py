@@ -1,23 +1,18 @@
 """When jobs arrive: as in Google's 2011 cluster trace, or by a profile of our own that is like it."""
 
-import csv
-import gzip
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gadget.errors import BadFile
+from gadget.workloads.traces import google2011
+from gadget.workloads.traces.source import Part
+from gadget.workloads.traces.table import Reading
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-# The trace counts microseconds; its jobs of time 0 were there before it began.
-_MICROSECONDS = 1e-6
-_SUBMIT = "0"
 
 # Measured on the whole trace (29 days): 16.0 arrivals a minute with variance 112; a third of that variance is
 # still common to minutes an hour apart. Split into independent factors of unit mean, an hour's intensity
@@ -37,14 +32,15 @@ def find_google_trace() -> Path | None:
 
 def read_google_submissions(path: Path) -> Floats:
     """Submission times in seconds, sorted, of a job table with header or of raw job_events; gzip or plain."""
-    try:
-        with _open(path) as file:
-            times = np.sort(np.array(list(_submissions(path, csv.reader(file))), dtype=np.float64))
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise BadFile(f"{path}: cannot be read as a Google job table ({error}). Check the file.") from None
+    part, reading = Part(path, "a Google job table"), Reading()
+    known = google2011.recognise(part.head)
+    times = google2011.read_submissions(part, reading) if known else np.array([])
+    if reading.first:
+        bad = reading.first[0]
+        raise BadFile(f"{path}:{bad.line}: holds no submission time ({bad.reason}). Give microseconds.")
     if not len(times):
         raise BadFile(f"{path}: holds no job submissions. Give a job table or job_events of the 2011 trace.")
-    return times * _MICROSECONDS
+    return times
 
 
 def draw_google_arrivals(
@@ -82,27 +78,3 @@ def _factors(rng: np.random.Generator, cv2: float, count: int) -> Floats:
     """Log-normal factors of mean 1 and the given squared coefficient of variation."""
     variance = np.log1p(cv2)
     return rng.lognormal(-variance / 2, np.sqrt(variance), count)
-
-
-def _open(path: Path) -> IO[str]:
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rt", newline="") if zipped else path.open(newline="")
-
-
-def _submissions(path: Path, rows: Iterator[list[str]]) -> Iterator[float]:
-    column, is_events = None, False
-    for number, row in enumerate(rows, 1):
-        if column is None:
-            is_events = "submit_us" not in row
-            column = 0 if is_events else row.index("submit_us")
-            if not is_events:
-                continue
-        if not row or (is_events and (len(row) < 4 or row[3] != _SUBMIT)):
-            continue
-        try:
-            moment = float(row[column] or 0)
-        except (ValueError, IndexError):
-            raise BadFile(f"{path}:{number}: holds no submission time. Give microseconds.") from None
-        if moment > 0:
-            yield moment

@@ -22,6 +22,7 @@ from gadget.experiments.compare_numbers import (
 )
 from gadget.model.codec import format_json, parse_decision
 from gadget.report.simulation.page import build_page
+from gadget.simulate.network import NetworkMode
 from gadget.simulate.sweep import Progress, run_sweep, run_task
 from tests.unit.experiments.compared import GRID, RACKS, SMALL, opened, read_timeless_grid, report, run
 
@@ -185,6 +186,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     [
         (replace(GRID, policies=("las",)), "other policies: fifo:backfill=true, las, drf"),
         (replace(GRID, seeds=(0,)), "other seeds: 0, 3"),
+        (replace(GRID, network=NetworkMode.SHARED), "other network: reserved"),
         (replace(GRID, scenarios=GRID.scenarios[:1]), "other scenarios.*: small, two racks"),
         (
             replace(GRID, scenarios=(Named("small", replace(SMALL, slots=8)), GRID.scenarios[1])),
@@ -197,7 +199,27 @@ def test_another_grid_cannot_resume(whole: Path, other: Grid, said: str) -> None
         pass
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"version": 9}', '{"version": 1, "scenarios": ["../x"]}'])
+GOOD = {"version": 1, "scenarios": {"x": "0"}, "policies": ["las"], "seeds": [0], "network": "reserved"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        '{"version": 9}',
+        *(
+            json.dumps(GOOD | more)
+            for more in (
+                {"version": 2},
+                {"scenarios": ["../x"]},
+                {"scenarios": 3},
+                {"network": "?"},
+                {"policies": None},
+            )
+        ),
+    ],
+)
 def test_a_spoilt_grid_file_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "grid.json").write_text(content)
     with pytest.raises(BadFile, match=r"grid.json: does not tell"), opened(tmp_path, resume=True):
@@ -247,6 +269,23 @@ def test_scenarios_are_named_after_their_files(tmp_path: Path) -> None:
         read_grid([Path("-")], ["fifo"], [0])
     with pytest.raises(BadOption, match="seed 1 is given twice"):
         read_grid(paths, ["fifo"], [1, 1])
+
+
+def test_networks_and_restarts_hold_for_every_run(tmp_path: Path) -> None:
+    # Two rings over both servers share 10 Gbps links; a restart takes half a slot.
+    (tmp_path / "s.json").write_text(format_json(SMALL))
+    grid = read_grid(
+        [tmp_path / "s.json"], ["las", "fifo"], [0], network=NetworkMode.SHARED, restart_seconds=30
+    )
+    assert {one.restart_seconds for one in grid.scenarios[0].scenario.jobs} == {30}
+    with opened(tmp_path / "out", grid) as folder:
+        assert {task.network for task in folder.tasks} == {NetworkMode.SHARED}
+    run(tmp_path / "out", grid, resume=True)
+    document = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert document["network"] == "shared"
+    lost = document["scenarios"]["s"]["policies"]["las"]
+    assert (lost["restarts"]["mean"] > 0) == (lost["work_lost"]["mean"] > 0)
+    assert "rings share links" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_intervals_by_hand() -> None:

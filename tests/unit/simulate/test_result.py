@@ -88,11 +88,17 @@ def test_what_restarts_lose_is_told_and_not_gained() -> None:
 MOVING = ("fifo:backfill=true", "las", "drf")
 
 
+def as_planned(job):
+    """The job without what makes its rings faster inside a server than decisions reckon."""
+    return job if job.timing is None else replace(job, timing=replace(job.timing, local_gbps=None))
+
+
 @pytest.mark.parametrize("text", MOVING)
 @settings(max_examples=60)
 @given(scenario=scenarios(), failure=st.integers(0, 7))
 def test_what_slots_gain_adds_up_whatever_restarts_cost(text: str, scenario: Scenario, failure: int) -> None:
     planned = [Planned(failure, ServerFailed(scenario.cluster.servers[0].name))]
+    scenario = replace(scenario, jobs=tuple(map(as_planned, scenario.jobs)))
     (run,) = simulate(scenario, text, planned=planned).runs
     size = max(1.0, *(abs(slot.objective) for slot in run.slots), *(abs(one.utility) for one in run.jobs))
     assert sum(slot.objective for slot in run.slots) == pytest.approx(
@@ -103,7 +109,9 @@ def test_what_slots_gain_adds_up_whatever_restarts_cost(text: str, scenario: Sce
     for one in run.jobs:
         job = known[one.job]
         assert one.resizes <= one.restarts <= max(0, one.slots_served - 1)
-        assert 0 <= one.work_lost <= one.restarts * job.resize_cost * (1 + 1e-9)
+        assert one.work_lost >= 0
+        if not job.restart_seconds:
+            assert one.work_lost <= one.restarts * job.resize_cost * (1 + 1e-9)
         if job.rate is not None:
             whole = job.rate * one.worker_slots - one.work_lost
             assert one.work == pytest.approx(min(whole, job.work or whole), rel=1e-9)
@@ -177,7 +185,7 @@ SPENT = Resources({"gpu": 3})
         (job("j", utility=Sigmoid(1, 1, 5)), "its utility (sigmoid) is not concave"),
         (job("j", min_workers=2, budget=SPENT), "less than its smallest ring of 2"),
         (job("j", rate=None, timing=TIMING, budget=SPENT), "(timing)"),
-        (job("j", resize_cost=1), "its restarts cost work (resize_cost)"),
+        (job("j", resize_cost=1), "its restarts cost work or time"),
     ],
 )
 def test_what_stands_in_the_way_of_a_certificate_is_said(given: object, said: str) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gadget.solve.market import Market, Tree, build_scratch, build_tree
-from gadget.solve.pricing_tree import find_best_ring, recover_ring, shares_of
+from gadget.solve.pricing_tree import find_best_ring, shares_of
+from gadget.solve.recovery import recover_ring
 
 INF = np.inf
 

@@ -15,6 +15,7 @@ from gadget.report.comparison.tables import Table, build_table, link
 from gadget.report.document import build_document
 from gadget.report.simulation.numbers import Metric, figure, list_metrics, ratio
 from gadget.simulate.folder import DECISIONS, JOBS, REPORT, SLOTS, SUMMARY
+from gadget.simulate.network import NetworkMode
 
 _PICTURED = ("total_utility", "mean_completion_slots", "mean_waiting_slots", "jain_index")
 _NOT_RELATIVE = ("certified_ratio", "measured_ratio", "upper_bound", "jobs", "violations")
@@ -46,6 +47,12 @@ _DEFINITIONS = (
 )
 
 
+_NETWORKS = {
+    NetworkMode.RESERVED: "Bandwidth is reserved for every ring.",
+    NetworkMode.SHARED: "No bandwidth is reserved: rings share links, and run at the rate that this allows.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Showing:
     """What the Gantt charts show: the run with this seed of each policy, on so many servers."""
@@ -62,7 +69,7 @@ def build_page(folder: Path, grid: Grid, comparison: Comparison, showing: Showin
     known = {named.name: named for named in grid.scenarios}
     body = [
         f"<h1>{escape(title)}</h1>",
-        f'<p class="soft">{escape(_headline(comparison))}</p>',
+        f'<p class="soft">{escape(f"{_headline(comparison)} {_NETWORKS[comparison.network]}")}</p>',
         _partial(comparison),
         *_overall(comparison),
         *(

@@ -101,9 +101,7 @@ def list_metrics(means: Iterable[Mapping[str, float | None]]) -> list[Metric]:
         Metric("restarts", "restarts", figure, "rings of jobs served before, on other workers", less),
     ]
     if any(mean.get("work_lost") for mean in known):
-        metrics.append(
-            Metric("work lost", "work_lost", figure, "by restarts of jobs with a resize_cost", less)
-        )
+        metrics.append(Metric("work lost", "work_lost", figure, "by restarts", less))
     if any(mean.get("violations") for mean in known):
         metrics.append(Metric("constraints broken", "violations", figure, "counted by the referee", less))
     metrics.append(Metric("seconds a slot", "seconds_per_slot", figure, "time to decide", less))

@@ -122,7 +122,7 @@ def test_restarts_are_counted_and_the_work_they_lose_is_told_where_some_is_lost(
     shown = {metric.title: metric.show(costly.summaries["las"]) for metric in find_metrics(costly)}
     assert shown["work lost"] == shown["restarts"] != "0"
     said = Wellformed(build_page(costly, "t")).words
-    assert "3 of 3 jobs, first 'x': its restarts cost work (resize_cost)" in said
+    assert "3 of 3 jobs, first 'x': its restarts cost work or time" in said
 
 
 def test_the_same_results_give_the_same_page() -> None:

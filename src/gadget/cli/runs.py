@@ -1,8 +1,32 @@
-"""Seeds as the command line names them."""
+"""What commands that run simulations share: seeds, networks, restarts, processes."""
+
+import os
+from typing import Annotated
+
+import typer
 
 from gadget.errors import BadOption
+from gadget.simulate.network import NetworkMode
 
 MOST_SEEDS = 10_000
+
+NetworkOption = Annotated[
+    NetworkMode,
+    typer.Option(
+        help="reserved: bandwidth is held for every ring, as in the paper; shared: nothing is held, "
+        "rings share links max-min fairly and run at the rate that their share allows."
+    ),
+]
+RestartOption = Annotated[
+    float,
+    typer.Option(min=0, help="Time that a restart takes of jobs that do not say it; 8 is usual for PyTorch."),
+]
+SeedsOption = Annotated[
+    str | None, typer.Option(help="Seeds: 0:3 is 0, 1 and 2; 1,5,9 is these three. Default: 0.")
+]
+SeedOption = Annotated[
+    list[int] | None, typer.Option(min=0, help="One seed; give it several times for more.")
+]
 
 
 def read_seeds(span: str | None, single: list[int] | None) -> list[int]:
@@ -24,3 +48,8 @@ def read_seeds(span: str | None, single: list[int] | None) -> list[int]:
             f"--seeds {span}: stands for {len(numbers)} seeds. Name 1 to {MOST_SEEDS:,}, none below 0."
         )
     return numbers
+
+
+def count_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0))

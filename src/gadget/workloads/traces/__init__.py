@@ -1,0 +1,1 @@
+"""Workloads of other systems: one reader a file, told apart by content, one neutral value out."""
