@@ -28,6 +28,7 @@ class Meter:
         self._slots: list[SlotResult] = []
         self._state: State = begin(scenario)
         self._utility: dict[str, float] = {}
+        self._work: dict[str, tuple[float, float]] = {}
         self._resources = scenario.cluster.resource_names
         self._totals: tuple[Cluster | None, Mapping[str, float]] = (None, {})
         self._spans: list[tuple[int, Mapping[str, float]]] = []
@@ -50,6 +51,7 @@ class Meter:
             record = step.state.record_of(ring.job)
             work = record.active.work(self._scenario.slot_seconds)
             self._utility[ring.job] = float(record.job.worth.value(work))
+            self._work[ring.job] = work, work - self._work.get(ring.job, (0.0, 0.0))[0]
         loads = self._link_loads(step.snapshot, decision.allocation)
         self._loads.add(loads)
         self._sizes.add({self._job_number[ring.job]: ring.size for ring in rings})
@@ -100,14 +102,15 @@ class Meter:
         name, utility = record.job.name, record.job.worth
         work = float(record.active.work(self._scenario.slot_seconds))
         status = self._state.status_of(name)
+        finish = record.ended if status is JobStatus.FINISHED else None
         stay = slice(record.arrived, self._end_of_stay(record))
         share = equal_share_work(
             record.job,
             active[stay],
             {key: values[stay] for key, values in totals.items()},
             self._scenario.slot_seconds,
+            left_at_end=None if finish is None else self._work[name][1],
         )
-        finish = record.ended if status is JobStatus.FINISHED else None
         return JobResult(
             job=name,
             status=str(status),

@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gadget.model.resources import Resources
+from gadget.model.snapshot import Scenario
 from gadget.simulate.fairness import equal_share_work, jain_index
-from tests.unit.engine.worlds import TIMING, job
+from gadget.simulate.simulation import simulate
+from tests.unit.engine.worlds import PAIR, TIMING, job
 
 GPUS = {"gpu": np.array([4.0, 4.0, 2.0]), "memory_gib": np.array([10.0, 10.0, 10.0])}
 CROWD = np.array([1.0, 2.0, 4.0])
@@ -34,6 +36,21 @@ def test_less_than_the_smallest_ring_is_that_ring_part_of_the_time() -> None:
     assert share(rate=None, timing=TIMING, min_workers=2) == pytest.approx(8 + 8 + 2)
     # With rings of one allowed, half a worker is a ring of one for half the time.
     assert share(rate=None, timing=TIMING) == pytest.approx(8 + 8 + 0.5 * 10)
+
+
+def test_in_its_last_slot_a_share_does_no_more_than_is_left() -> None:
+    def ended(left: float) -> float:
+        return equal_share_work(job("x", max_workers=3), CROWD, GPUS, 10, left_at_end=left)
+
+    assert ended(1.0) == pytest.approx(5 * (3 + 2) + 1)
+    assert ended(9.0) == pytest.approx(5 * (3 + 2 + 0.5))
+
+
+def test_whoever_always_has_all_that_it_can_use_has_an_equal_share_however_short_it_is() -> None:
+    jobs = [job(f"j{n}", arrival=n, work=1 + 3 * n, max_workers=1) for n in range(4)]
+    result = simulate(Scenario(PAIR, tuple(jobs), 9), "fifo")
+    assert [one.service_share for one in result.runs[0].jobs] == [1, 1, 1, 1]
+    assert result.summaries["fifo"].mean.jain_index == 1
 
 
 def test_no_slots_and_no_such_resource_make_no_share() -> None:
