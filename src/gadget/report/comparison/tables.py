@@ -20,7 +20,7 @@ def build_table(metrics: Sequence[Metric], table: Table, file: str, keys: str) -
     rows = []
     for metric in metrics:
         found = {policy: numbers.get(metric.name) for policy, numbers in table.items()}
-        best = find_best(metric.wish, found)
+        best = find_best(metric, found)
         note = f'<span class="note">{escape(metric.note)}</span>' if metric.note else ""
         cells = "".join(
             _cell(
@@ -35,13 +35,13 @@ def build_table(metrics: Sequence[Metric], table: Table, file: str, keys: str) -
     )
 
 
-def find_best(wish: Wish, found: Mapping[str, Interval | None]) -> set[str]:
-    """The policies with the best mean, where one is better than another."""
+def find_best(metric: Metric, found: Mapping[str, Interval | None]) -> set[str]:
+    """The policies with the best mean, as far as readers can see that it is better than another."""
     means = {policy: one.mean for policy, one in found.items() if one is not None and one.mean is not None}
-    if wish is Wish.NONE or len(set(means.values())) < 2:
+    if metric.wish is Wish.NONE or len(set(map(metric.write, means.values()))) < 2:
         return set()
-    goal = (max if wish is Wish.MORE else min)(means.values())
-    return {policy for policy, mean in means.items() if mean == goal}
+    goal = metric.write((max if metric.wish is Wish.MORE else min)(means.values()))
+    return {policy for policy, mean in means.items() if metric.write(mean) == goal}
 
 
 def link(file: str, text: str, title: str = "") -> str:

@@ -194,8 +194,16 @@ def test_means_stand_with_their_intervals_and_the_bound() -> None:
 
 
 def test_the_best_is_the_largest_or_the_smallest_or_nobody() -> None:
-    found = {"a": Interval(1, None, None, 1), "b": Interval(2, None, None, 1), "c": None}
-    assert find_best(Wish.MORE, found) == {"b"}
-    assert find_best(Wish.LESS, found) == {"a"}
-    assert find_best(Wish.NONE, found) == set()
-    assert find_best(Wish.MORE, {"a": found["a"], "c": Interval(1, None, None, 1)}) == set()
+    def best(wish: Wish, **means: float | None) -> set[str]:
+        found = {
+            policy: None if mean is None else Interval(mean, None, None, 1) for policy, mean in means.items()
+        }
+        return find_best(Metric("", "", ratio, "", wish), found)
+
+    assert best(Wish.MORE, a=1, b=2, c=None) == {"b"}
+    assert best(Wish.LESS, a=1, b=2, c=None) == {"a"}
+    assert best(Wish.NONE, a=1, b=2) == set()
+    assert best(Wish.MORE, a=1, b=1) == set()
+    # What looks the same is the same.
+    assert best(Wish.MORE, a=0.12345, b=0.12346, c=0.1) == {"a", "b"}
+    assert best(Wish.MORE, a=0.12345, b=0.12346) == set()
