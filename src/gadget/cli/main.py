@@ -9,7 +9,7 @@ from typing import Annotated, TextIO
 import typer
 from rich.text import Text
 
-from gadget.cli import decide, fit, generate, inspect, reproduce, simulate, topology, trace
+from gadget.cli import compare, decide, fit, generate, inspect, reproduce, simulate, topology, trace
 from gadget.cli.console import remarks
 from gadget.errors import BadInput, GadgetError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.add_typer(generate.app)
 decide.add_to(app)
 simulate.add_to(app)
+compare.add_to(app)
 inspect.add_to(app)
 reproduce.add_to(app)
 app.add_typer(topology.app)

@@ -1,6 +1,5 @@
 """gadget simulate: whole horizons, several policies and seeds at a time."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ from rich.text import Text
 from gadget.cli.console import output as standard_output
 from gadget.cli.console import remarks, table
 from gadget.cli.decide import PlacementOption
+from gadget.cli.runs import NetworkOption, RestartOption, SeedOption, SeedsOption, count_cores, read_seeds
 from gadget.errors import BadOption, BrokenConstraint
 from gadget.model.codec import read_scenario
 from gadget.policies.registry import DEFAULT_POLICY, POLICIES, add_options
@@ -22,8 +22,6 @@ from gadget.simulate.network import NetworkMode
 from gadget.simulate.result import SimulationResult
 from gadget.simulate.simulation import build_tasks, conclude, cut, slow_restarts
 from gadget.simulate.sweep import Task, run_sweep
-
-MOST_SEEDS = 10_000
 
 
 def simulate(
@@ -37,12 +35,8 @@ def simulate(
             f"to compare. Default: {DEFAULT_POLICY}."
         ),
     ] = None,
-    seeds: Annotated[
-        str | None, typer.Option(help="Seeds: 0:3 is 0, 1 and 2; 1,5,9 is these three. Default: 0.")
-    ] = None,
-    seed: Annotated[
-        list[int] | None, typer.Option(min=0, help="One seed; give it several times for more.")
-    ] = None,
+    seeds: SeedsOption = None,
+    seed: SeedOption = None,
     placement: PlacementOption = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Only the first slots of the scenario.")] = None,
     processes: Annotated[
@@ -52,19 +46,8 @@ def simulate(
             help="Runs at a time, each in a process of its own; 0: one by one in this. Default: the cores.",
         ),
     ] = None,
-    network: Annotated[
-        NetworkMode,
-        typer.Option(
-            help="reserved: bandwidth is held for every ring, as in the paper; shared: nothing is held, "
-            "rings share links max-min fairly and run at the rate that their share allows."
-        ),
-    ] = NetworkMode.RESERVED,
-    restart_seconds: Annotated[
-        float,
-        typer.Option(
-            min=0, help="Time that a restart takes of jobs that do not say it; 8 is usual for PyTorch."
-        ),
-    ] = 0.0,
+    network: NetworkOption = NetworkMode.RESERVED,
+    restart_seconds: RestartOption = 0.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what the folder holds.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what the folder holds.")] = False,
 ) -> None:
@@ -79,7 +62,7 @@ def simulate(
         raise BadOption("--resume keeps what the folder holds, --force throws it away. Give one of them.")
     found = slow_restarts(cut(read_scenario(scenario), slots), restart_seconds)
     labels = [add_options(label, placement=placement) for label in policy or [DEFAULT_POLICY]]
-    numbers = _read_seeds(seeds, seed)
+    numbers = read_seeds(seeds, seed)
     tasks = build_tasks(
         found, labels, numbers, network=network, find_part=lambda place, n: find_part(output, place, n)
     )
@@ -88,7 +71,7 @@ def simulate(
         if folder.is_complete:
             remarks().print(Text(f"{output}: is complete, nothing is left to do. Start over with --force."))
             return
-        _run(tasks, folder, _cores() if processes is None else processes, scenario.name)
+        _run(tasks, folder, count_cores() if processes is None else processes, scenario.name)
 
 
 def _run(tasks: list[Task], folder: ResultFolder, processes: int, title: str) -> None:
@@ -118,30 +101,6 @@ def _show(console: Console, result: SimulationResult) -> None:
     for metric in find_metrics(result):
         made.add_row(metric.title, *(Text(metric.show(summary)) for summary in result.summaries.values()))
     console.print(made)
-
-
-def _read_seeds(span: str | None, single: list[int] | None) -> list[int]:
-    if span is None:
-        return single or [0]
-    if single:
-        raise BadOption("--seeds and --seed are both given. Give one of them.")
-    try:
-        if ":" in span:
-            first, last = (int(number) for number in span.split(":"))
-            numbers = list(range(first, min(last, first + MOST_SEEDS + 1)))
-        else:
-            numbers = [int(number) for number in span.split(",")]
-    except ValueError:
-        raise BadOption(f"--seeds {span}: is not understood. Write 0:3 or 1,5,9, say.") from None
-    if not numbers or min(numbers) < 0 or len(numbers) > MOST_SEEDS:
-        raise BadOption(
-            f"--seeds {span}: stands for {len(numbers)} seeds. Name 1 to {MOST_SEEDS:,}, none below 0."
-        )
-    return numbers
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def add_to(app: typer.Typer) -> None:

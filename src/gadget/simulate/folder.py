@@ -98,6 +98,13 @@ def open_folder(
     path: Path, setting: Setting, *, resume: bool = False, force: bool = False
 ) -> Iterator[ResultFolder]:
     """A folder to simulate into; BadOption if it holds something that must not be lost or gone on with."""
+    with lock_folder(path):
+        yield _prepare(path, setting, resume=resume, force=force)
+
+
+@contextmanager
+def lock_folder(path: Path) -> Iterator[None]:
+    """Make a folder and keep other processes from simulating into it meanwhile."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -110,17 +117,26 @@ def open_folder(
             raise BadOption(
                 f"{path}: another process simulates into it. Wait for it, or choose another folder."
             ) from None
-        yield _prepare(path, setting, resume=resume, force=force)
+        yield
     finally:
         os.close(handle)
 
 
+def clear_folder(path: Path) -> None:
+    """Remove what a simulation leaves, and nothing else."""
+    for name in _find_results(path):
+        (path / name).unlink()
+    _remove_parts(path)
+
+
+def _find_results(path: Path) -> list[str]:
+    return [name for name in (RUN, SUMMARY, SLOTS, JOBS, DECISIONS, REPORT) if (path / name).exists()]
+
+
 def _prepare(path: Path, setting: Setting, *, resume: bool, force: bool) -> ResultFolder:
-    found = [name for name in (RUN, SUMMARY, SLOTS, JOBS, DECISIONS, REPORT) if (path / name).exists()]
+    found = _find_results(path)
     if force:
-        for name in found:
-            (path / name).unlink()
-        _remove_parts(path)
+        clear_folder(path)
     elif found and not resume:
         raise BadOption(
             f"{path}: holds results already ({found[0]}). Go on with them by --resume, replace them by "

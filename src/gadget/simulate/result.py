@@ -40,6 +40,12 @@ class SlotResult:
     moves: int
     restarts: int
     """Rings of jobs served before that did not go on with the same workers."""
+    ring_edges: int
+    """Edges of all rings; a ring of one worker has none."""
+    cross_rack_edges: int
+    """Those whose route leaves the rack: over more than two links."""
+    fragmentation: float | None
+    """Share of the free GPUs that lie on servers which host a worker already; None where none is free."""
     violations: int
     seconds: float
     """Time to decide."""
@@ -66,6 +72,12 @@ class JobResult:
     restarts: int
     work_lost: float
     """Work that restarts lost."""
+    waiting_slots: int
+    """Slots in which it was active and had no ring."""
+    completion_slots: int | None
+    """From its arrival to its last service, both included, if it finished."""
+    service_share: float | None
+    """Its work over that of an equal share of the cluster; None if such a share does no work."""
     deadline: int | None = None
     """The slot before which it should have been done."""
     priority: float = 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gadget.simulate.fairness import jain_index
 from gadget.simulate.guarantee import Guarantees
 from gadget.solve.guarantees import certified_ratio
 
@@ -47,6 +48,11 @@ class RunSummary:
     """The mean weighted by the jobs' priorities."""
     deadlines_met: float | None
     """Of the jobs whose deadline has passed or that are done, the share that was done in time."""
+    mean_waiting_slots: float | None
+    """Slots without a ring while active, over all jobs that arrived."""
+    tail_waiting_slots: float | None
+    jain_index: float | None
+    """Jain's index of the jobs' service over that of an equal share: 1 is even."""
     utilisation: Mapping[str, float]
     """Mean over the slots, by resource."""
     share_embedded: float | None
@@ -55,6 +61,10 @@ class RunSummary:
     restarts: float
     work_lost: float
     """Work that restarts lost, over all jobs."""
+    fragmentation: float | None
+    """Mean over the slots with free GPUs of the share of these on servers that host a worker already."""
+    cross_rack_share: float | None
+    """Ring edges whose route leaves the rack over all ring edges, of all slots together."""
     violations: float
     seconds_per_slot: float | None
 
@@ -75,7 +85,10 @@ def summarise_run(run: "RunResult", guarantees: Guarantees) -> RunSummary:
     bound = guarantees.upper_bound
     broken = any(slot.violations for slot in run.slots)
     whole = run.complete and not broken and bound is not None and bound > 0
-    times = [job.finish - job.arrival + 1 for job in run.jobs if job.finish is not None]
+    times = [job.completion_slots for job in run.jobs if job.completion_slots is not None]
+    waits = [job.waiting_slots for job in run.jobs]
+    pieces = [slot.fragmentation for slot in run.slots if slot.fragmentation is not None]
+    edges = sum(slot.ring_edges for slot in run.slots)
     shares = [slot.embedded / slot.active for slot in run.slots if slot.active]
     resources = run.slots[0].utilisation if run.slots else {}
     return RunSummary(
@@ -89,14 +102,19 @@ def summarise_run(run: "RunResult", guarantees: Guarantees) -> RunSummary:
         jobs=len(run.jobs),
         jobs_finished=len(times),
         mean_completion_slots=fmean(times) if times else None,
-        tail_completion_slots=float(np.percentile(times, TAIL_PERCENT, method="higher")) if times else None,
+        tail_completion_slots=_tail(times),
         weighted_completion_slots=_weighted_completion(run),
         deadlines_met=_deadlines_met(run),
+        mean_waiting_slots=fmean(waits) if waits else None,
+        tail_waiting_slots=_tail(waits),
+        jain_index=jain_index(job.service_share for job in run.jobs if job.service_share is not None),
         utilisation={name: fmean(slot.utilisation[name] for slot in run.slots) for name in resources},
         share_embedded=fmean(shares) if shares else None,
         resizes=sum(slot.resizes for slot in run.slots),
         restarts=sum(slot.restarts for slot in run.slots),
         work_lost=float(sum(job.work_lost for job in run.jobs)),
+        fragmentation=fmean(pieces) if pieces else None,
+        cross_rack_share=sum(slot.cross_rack_edges for slot in run.slots) / edges if edges else None,
         violations=sum(slot.violations for slot in run.slots),
         seconds_per_slot=fmean(slot.seconds for slot in run.slots) if run.slots else None,
     )
@@ -149,6 +167,10 @@ def _proven_ratio(slot: "SlotResult") -> float | None:
     surrogate = slot.surrogate_objective
     is_true = surrogate is None or isclose(surrogate, slot.objective, rel_tol=1e-6, abs_tol=1e-9)
     return slot.ratio if is_true else None
+
+
+def _tail(numbers: Sequence[int]) -> float | None:
+    return float(np.percentile(numbers, TAIL_PERCENT, method="higher")) if numbers else None
 
 
 def _settle(ratio: float) -> float:

@@ -11,7 +11,7 @@ from gadget.policies.gavel import find_precedence
 from gadget.solve.fair_shares import find_fair_shares
 from gadget.solve.network import compile_network
 from gadget.solve.sized_jobs import join_sizes
-from tests.unit.policies.by_hand import a_job, one_server, rigid, run
+from tests.unit.policies.schedules import a_job, one_server, rigid, run
 
 
 def expected(gpus, *jobs, weight=None):

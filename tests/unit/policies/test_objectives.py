@@ -23,7 +23,7 @@ from gadget.policies.registry import build_policy
 from gadget.simulate.simulation import simulate
 from gadget.solve.guarantees import slot_ratio
 from tests.strategies import snapshots
-from tests.unit.policies.by_hand import a_job, one_server, rigid, run
+from tests.unit.policies.schedules import a_job, one_server, rigid, run
 
 COMPLETION, DEADLINE, FAIRNESS = (
     f"gadget:objective={name}" for name in ("completion", "deadline", "fairness")

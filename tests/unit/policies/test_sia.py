@@ -14,7 +14,7 @@ from gadget.model.timing import Timing
 from gadget.policies.policy import ask
 from gadget.policies.registry import build_policy
 from gadget.policies.sia import Sia
-from tests.unit.policies.by_hand import a_job, one_server, rigid, run
+from tests.unit.policies.schedules import a_job, one_server, rigid, run
 
 
 def choose(cluster, *jobs, policy="sia"):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gadget.engine.events import ServerFailed
+from gadget.engine.events import JobLeft, ServerFailed
 from gadget.errors import BadOption, MissingPackage
 from gadget.model.decision import Decision, Status, Surrogate
 from gadget.model.resources import Resources
@@ -50,6 +50,15 @@ def test_slots_jobs_and_summary_of_a_horizon_worked_by_hand() -> None:
     assert summary.utility_gain == pytest.approx(55)
     assert (summary.jobs, summary.jobs_finished, summary.mean_completion_slots) == (2, 1, 2)
     assert summary.tail_completion_slots == 2
+    assert (x.waiting_slots, x.completion_slots, y.waiting_slots, y.completion_slots) == (0, 2, 0, None)
+    # Alone x may use 3 of 4 GPUs, beside y 2: an equal share does 15 + 10, and x did just that. y needs two
+    # GPUs for its one worker: one worker in each of its slots, as it had.
+    assert (x.service_share, y.service_share) == (1, 1)
+    assert (summary.jain_index, summary.mean_waiting_slots, summary.tail_waiting_slots) == (1, 0, 0)
+    # Free: 1 GPU beside x; none; then the two of an empty server.
+    assert [slot.fragmentation for slot in run.slots] == [1, None, 0, 0]
+    assert [slot.ring_edges for slot in run.slots] == [3, 2, 0, 0]
+    assert (summary.fragmentation, summary.cross_rack_share) == (pytest.approx(1 / 3), 0)
     assert summary.share_embedded == 1
     assert summary.utilisation["gpu"] == pytest.approx(2.75 / 4)
     assert (summary.resizes, summary.restarts, summary.work_lost) == (1, 1, 0)
@@ -316,3 +325,16 @@ def test_a_link_without_capacity_that_is_used_anyway_is_infinitely_loaded() -> N
     thin = replace(PAIR, links=(replace(PAIR.links[0], gbps=0), PAIR.links[1]))
     run = simulate(Scenario(thin, (job("x"),), 1), {"rash": Rash()}).runs[0]
     assert (run.slots[0].max_link_load, run.slots[0].violations) == (inf, 2)
+
+
+def test_a_job_that_leaves_has_waited_until_then_and_one_refused_never() -> None:
+    big = job("big", min_workers=9, max_workers=9)
+    none = job("none", min_workers=2, budget=Resources({"gpu": 1}))
+    result = simulate(Scenario(PAIR, (big, none), 5), "fifo", planned=[Planned(3, JobLeft("big"))])
+    assert [(one.status, one.waiting_slots, one.completion_slots) for one in result.runs[0].jobs] == [
+        ("left", 3, None),
+        ("refused", 0, None),
+    ]
+    # Nothing was done for one job, and no share of nothing is due to the other.
+    assert [one.service_share for one in result.runs[0].jobs] == [0, None]
+    assert result.summaries["fifo"].mean.jain_index is None

@@ -13,8 +13,8 @@ from gadget.report.simulation.style import SERIES
 Floats = NDArray[np.float64]
 
 WIDTH, HEIGHT = 960, 270
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 12, 12, 34
-_MOST_POINTS = 480
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 34
+MOST_POINTS = 480
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,24 +50,33 @@ def draw_lines(
     low, high = ticks[0], ticks[-1]
 
     def x(slot: float) -> float:
-        return _LEFT + (WIDTH - _LEFT - _RIGHT) * slot / max(slots, 1)
+        return LEFT + (WIDTH - LEFT - RIGHT) * slot / max(slots, 1)
 
     def y(value: float) -> float:
-        return _TOP + (HEIGHT - _TOP - _BOTTOM) * (1 - (value - low) / (high - low))
+        return TOP + (HEIGHT - TOP - BOTTOM) * (1 - (value - low) / (high - low))
 
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">']
-    for tick in ticks:
-        parts.append(f'<path class="grid" d="M{_LEFT} {y(tick):.1f}H{WIDTH - _RIGHT}"/>')
-        parts.append(
-            f'<text x="{_LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{escape(write(tick))}</text>'
-        )
-    parts += draw_slot_axis(slots, x, HEIGHT - _BOTTOM)
+    parts += draw_levels(ticks, y, write)
+    parts += draw_slot_axis(slots, x, HEIGHT - BOTTOM)
     if bound is not None:
-        parts.append(f'<path class="bound" d="M{_LEFT} {y(bound[1]):.1f}H{WIDTH - _RIGHT}"/>')
-        parts.append(f'<text x="{_LEFT + 6}" y="{y(bound[1]) - 5:.1f}">{escape(bound[0])}</text>')
+        parts.append(f'<path class="bound" d="M{LEFT} {y(bound[1]):.1f}H{WIDTH - RIGHT}"/>')
+        parts.append(f'<text x="{LEFT + 6}" y="{y(bound[1]) - 5:.1f}">{escape(bound[0])}</text>')
     for number, line in enumerate(lines):
         parts += _draw_line(line, f"s{number % SERIES}", x, y)
     return "".join([*parts, "</svg>"])
+
+
+def draw_levels(
+    ticks: Sequence[float], y: Callable[[float], float], write: Callable[[float], str]
+) -> list[str]:
+    """A line across the picture at every tick, with its number."""
+    parts = []
+    for tick in ticks:
+        parts.append(f'<path class="grid" d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}"/>')
+        parts.append(
+            f'<text x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{escape(write(tick))}</text>'
+        )
+    return parts
 
 
 def draw_slot_axis(slots: int, x: Callable[[float], float], bottom: float) -> list[str]:
@@ -96,7 +105,7 @@ def _draw_line(line: Line, style: str, x: Callable[[float], float], y: Callable[
     if not len(line.middle):
         return []
     # A slot's value holds at its end; long runs are thinned to what a screen can show.
-    places = np.unique(np.linspace(0, len(line.middle) - 1, min(len(line.middle), _MOST_POINTS)).astype(int))
+    places = np.unique(np.linspace(0, len(line.middle) - 1, min(len(line.middle), MOST_POINTS)).astype(int))
     points = [f"{x(at + 1):.1f} {y(line.middle[at]):.1f}" for at in places]
     parts = []
     if np.any(line.most > line.least):

@@ -28,16 +28,21 @@ class Grid:
     """The style class of every colour; the first belongs to 1."""
     slots: int
     """Slots that the columns cover."""
+    labels: Sequence[str] = ()
+    """What is said of every colour where the mouse rests on it; nothing if there are none."""
+    row_height: float | None = None
 
 
 def draw_grid(grid: Grid, *, title: str) -> str:
     """A picture with one line of cells for every row; equal neighbours are drawn as one."""
     rows, columns = grid.shades.shape
-    height = 11 if rows <= 40 else 9.5
+    height = grid.row_height or (11 if rows <= 40 else 9.5)
     inside = WIDTH - _LEFT - _RIGHT
     bottom = _TOP + rows * height
     parts = [f'<svg viewBox="0 0 {WIDTH} {bottom + _BOTTOM:g}" role="img" aria-label="{escape(title)}">']
     for place, name in enumerate(grid.names):
+        if not name:
+            continue
         shown = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
         parts.append(
             f'<text class="name" x="{_LEFT - 7}" y="{_TOP + (place + 0.8) * height:.1f}" text-anchor="end">'
@@ -49,7 +54,9 @@ def draw_grid(grid: Grid, *, title: str) -> str:
         f'scale({inside / max(columns, 1):.6f} {height})">'
     )
     paths = _find_runs(grid.shades)
-    parts += [f'<path class="{grid.styles[shade - 1]}" d="{path}"/>' for shade, path in sorted(paths.items())]
+    for shade, path in sorted(paths.items()):
+        label = f"<title>{escape(grid.labels[shade - 1])}</title>" if grid.labels else ""
+        parts.append(f'<path class="{grid.styles[shade - 1]}" d="{path}">{label}</path>')
     parts.append("</g>")
     parts += draw_slot_axis(grid.slots, lambda slot: _LEFT + inside * slot / max(grid.slots, 1), bottom)
     return "".join([*parts, "</svg>"])

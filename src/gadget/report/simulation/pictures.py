@@ -1,6 +1,7 @@
 """The pictures of a simulation: what is chosen to be shown, and what is said under it."""
 
 import math
+from collections.abc import Iterable
 from html import escape
 
 import numpy as np
@@ -27,7 +28,7 @@ def draw_utility(result: SimulationResult) -> str:
     far = (
         "" if near or bound is None else f" The clairvoyant bound, {figure(bound)}, lies outside the picture."
     )
-    return _figure(f"{_legend(result)}{picture}", f"Σ μ(work) over the jobs that have arrived.{far}")
+    return frame(f"{_legend(result)}{picture}", f"Σ μ(work) over the jobs that have arrived.{far}")
 
 
 def draw_utilisation(result: SimulationResult) -> str:
@@ -51,7 +52,7 @@ def draw_utilisation(result: SimulationResult) -> str:
         chart = draw_lines(
             lines, result.horizon, lambda share: f"{100 * share:.0f}%", title=title, top=max(1.0, most)
         )
-        parts.append(f"<h3>{escape(title)}</h3>{_figure(chart)}")
+        parts.append(f"<h3>{escape(title)}</h3>{frame(chart)}")
     return "".join(parts)
 
 
@@ -91,7 +92,7 @@ def draw_sizes(result: SimulationResult, run: RunResult) -> str:
         else "All jobs, "
     )
     caption = f"{some}by arrival. Colour: workers in the ring.{_wide(width)}"
-    return _figure(
+    return frame(
         f'{_keys(labels)}<div class="wide">{draw_grid(grid, title="Ring sizes over time")}</div>', caption
     )
 
@@ -123,19 +124,26 @@ def draw_links(result: SimulationResult, run: RunResult) -> str:
         f"{some} directed links, the busiest in the mean first; {len(used)} carried a ring. Colour: reserved "
         f"share of the capacity in that direction.{_wide(width)}"
     )
-    return _figure(
+    return frame(
         f'{_keys(labels)}<div class="wide">{draw_grid(grid, title="Link load over time")}</div>', caption
     )
 
 
 def _legend(result: SimulationResult) -> str:
+    seeds = max(len(runs) for runs in result.policies.values())
+    return draw_legend(
+        result.policies, f"mean of {seeds} seeds, band from least to most" if seeds > 1 else ""
+    )
+
+
+def draw_legend(labels: Iterable[str], said: str = "") -> str:
+    """The colour of every line."""
     keys = "".join(
         f'<span><i class="s{number % SERIES}"></i>{escape(label)}</span>'
-        for number, label in enumerate(result.policies)
+        for number, label in enumerate(labels)
     )
-    seeds = max(len(runs) for runs in result.policies.values())
-    band = f'<span class="soft">mean of {seeds} seeds, band from least to most</span>' if seeds > 1 else ""
-    return f'<div class="legend">{keys}{band}</div>'
+    note = f'<span class="soft">{escape(said)}</span>' if said else ""
+    return f'<div class="legend">{keys}{note}</div>'
 
 
 def _keys(labels: list[tuple[str, str]]) -> str:
@@ -143,7 +151,8 @@ def _keys(labels: list[tuple[str, str]]) -> str:
     return f'<div class="legend">{keys}</div>'
 
 
-def _figure(content: str, caption: str = "") -> str:
+def frame(content: str, caption: str = "") -> str:
+    """A picture with what is said under it."""
     said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return f"<figure>{content}{said}</figure>"
 

@@ -1,0 +1,1 @@
+"""What a comparison of policies came to, for people: tables with intervals, pictures, one page."""
