@@ -10,9 +10,10 @@ Deviations:
   smallest ring and may more than double in a round;
 - as there, goodput is normalised so that a job's smallest configuration counts as its GPUs (at least 1). A
   job without GPUs counts by its dominant share, as in `las`;
-- r is T/(T + S) with a job's age T and the time S that a restart takes: `restart_seconds` and, in slots of
-  the ring that runs, its `resize_cost`. Sia takes off what earlier restarts cost too, which a snapshot does
-  not tell. As there, r is 1 for jobs that do not run, and for those younger than S;
+- r is T/(T + S) with a job's age T and the time S that a restart takes: its `restart_seconds`, else that of
+  the policy, and, in slots of the ring that runs, its `resize_cost`. Sia takes off what earlier restarts
+  cost too, which a snapshot does not tell. As there, r is 1 for jobs that do not run, and for those younger
+  than S;
 - types are servers with the same resources, and all are equally fast; capacity is by type and resource,
   where Sia counts GPUs. A server whose GPUs are no power of two is not split into virtual ones; the whole
   of it is one more configuration;
@@ -59,7 +60,7 @@ class Sia:
     waiting: float = 1.1
     """λ: what it costs to leave a job without a ring."""
     restart_seconds: float = 30.0
-    """What a restart is taken to cost, beside a job's `resize_cost`."""
+    """What a restart is taken to last for jobs that do not say it, beside their `resize_cost`."""
     gap: float = 1e-4
     """Relative gap at which the program counts as solved."""
     time_limit: float | None = None
@@ -131,7 +132,7 @@ class Sia:
     def _restart_factor(self, snapshot: Snapshot, candidate: Candidate, size: int) -> float:
         """r of a job whose ring has that size."""
         age = snapshot.slot - candidate.job.arrival
-        lost = self.restart_seconds / snapshot.slot_seconds
+        lost = (candidate.job.restart_seconds or self.restart_seconds) / snapshot.slot_seconds
         done = float(candidate.job.work_in_slot(size, snapshot.slot_seconds))
         if candidate.job.resize_cost and done > 0:
             lost += candidate.job.resize_cost / done

@@ -70,9 +70,10 @@ def test_priority_is_a_weight():
     assert choose(one_server(4), *jobs) == {"dear": 1}
 
 
-def grown(restart_seconds, resize_cost=0.0):
+def grown(restart_seconds, resize_cost=0.0, own_seconds=0.0):
     """a has run alone on all four GPUs for ten slots of a minute; b has just come."""
-    a, b = a_job("a", 4, resize_cost=resize_cost), a_job("b", 4, arrival=10)
+    a = a_job("a", 4, resize_cost=resize_cost, restart_seconds=own_seconds)
+    b = a_job("b", 4, arrival=10)
     running = ask(Sia(), Snapshot(one_server(4), (ActiveJob(a),), 9, 20), 0).allocation
     jobs = ActiveJob(a, 40), ActiveJob(b)
     snapshot = Snapshot(one_server(4), jobs, 10, 20, running=running)
@@ -83,12 +84,15 @@ def grown(restart_seconds, resize_cost=0.0):
 def test_a_restart_that_pays_is_made():
     # T = 10 slots, S = half a slot: r = 10/10.5. Two each: 1.1 − 1.905^−½ + 0.393 = 0.768, above 0.6.
     assert grown(30)[0] == {"a": 2, "b": 2}
+    assert grown(600, own_seconds=30)[0] == {"a": 2, "b": 2}
 
 
-@pytest.mark.parametrize(("restart_seconds", "resize_cost"), [(600, 0), (0, 40), (300, 20)])
-def test_a_restart_that_does_not_pay_is_not(restart_seconds, resize_cost):
+@pytest.mark.parametrize(
+    ("restart_seconds", "resize_cost", "own_seconds"), [(600, 0, 0), (0, 40, 0), (300, 20, 0), (30, 0, 600)]
+)
+def test_a_restart_that_does_not_pay_is_not(restart_seconds, resize_cost, own_seconds):
     # S = 10 slots, by its length, or by four of work in each: r = ½. Two each: 1.1 − 1 + 0.393, below 0.6.
-    sizes, decision = grown(restart_seconds, resize_cost)
+    sizes, decision = grown(restart_seconds, resize_cost, own_seconds)
     assert sizes == {"a": 4}
     assert [one.job for one in decision.waiting] == ["b"]
 
