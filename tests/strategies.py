@@ -149,6 +149,7 @@ def jobs(draw, wild=False):
     utility = draw(utilities(wild))
     # Where more work is worth less, losing some is a gain, and no solver looks for that.
     costs = wild or utility.non_decreasing
+    arrival = draw(st.integers(0, (MOST_SLOTS if wild else 6) - 1))
     return Job(
         name=draw(names),
         resources=draw(demands(wild)),
@@ -158,11 +159,13 @@ def jobs(draw, wild=False):
         bandwidth_gbps=draw(positive(wild) if timed else at_least_zero(wild)),
         rate=None if timed else draw(st.integers(1, 500) | positive(wild)),
         timing=draw(timings(wild)) if timed else None,
-        arrival=draw(st.integers(0, MOST_SLOTS if wild else 5)),
+        arrival=arrival,
         budget=draw(st.none() | budget.map(Resources)),
         resize_cost=draw(st.just(0) | at_least_zero(wild)) if costs else 0,
         restart_seconds=draw(st.just(0) | st.sampled_from((0.25, 8))) if costs else 0,
         work=draw(st.none() | st.integers(1, 5000) | positive(wild)),
+        deadline=draw(st.none() | st.integers(arrival + 1, MOST_SLOTS if wild else 12)),
+        priority=draw(st.just(1) | positive(wild)),
     )
 
 

@@ -1,4 +1,6 @@
-"""What others would solve in our place: the programs of Gavel and of Sia, on our slots.
+"""What others would solve in our place: the programs of Gavel and of Sia, on our slots and for our gains.
+
+The policies `gavel` and `sia` solve the same programs for their own ends, over whole horizons.
 
 Both know servers and no network. So each is asked for ring sizes, which are then placed greedily: largest
 rings first, and a ring that finds no place is left out (`shrink`: is halved until it does).
@@ -6,29 +8,24 @@ rings first, and a ring that finds no place is left out (`shrink`: is halved unt
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gadget.errors import SolverFailed
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Snapshot
+from gadget.solve.configurations import build_configuration_program, find_configurations, find_server_types
+from gadget.solve.fair_shares import find_fair_shares
 from gadget.solve.greedy import place_greedily
-from gadget.solve.lp import LinearProgram, Outcome, Solution, solve
-from gadget.solve.network import Network
+from gadget.solve.lp import Outcome, solve
 from gadget.solve.room import Room
-from gadget.solve.rows import RowFamilies
+from gadget.solve.sized_jobs import WHOLE, SizedJobs
 from gadget.solve.slot import SlotProblem, build_slot_problem
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-# The fair floor is kept up to this, so that rounding cannot make the second program infeasible.
-FLOOR_SLACK = 1e-6
-# What counts as a whole worker.
-WHOLE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -66,32 +63,26 @@ def solve_gavel(snapshot: Snapshot, *, shrink: bool = False) -> Answer:
     """
     problem = build_slot_problem(snapshot)
     start = time.perf_counter()
-    work, normed = _throughputs(problem)
-    program = _build_fair_program(problem, normed)
-    floor = _solved(program).objective
-    # The same rows again, with t held at the floor, and the sum as objective.
-    pairs, held = len(work), np.append(np.zeros(len(work)), floor * (1 - FLOOR_SLACK))
-    full = _solved(replace(program, objective=np.append(normed, 0.0), lower=held))
+    sized = _size(problem)
+    found = find_fair_shares(sized, problem.network.capacity.sum(axis=0))
     seconds = time.perf_counter() - start
-    assert full.values is not None
-    share, count = full.values[:pairs], len(problem.jobs)
-    done = np.bincount(problem.pair_job, share * work, minlength=count)
-    expected = np.bincount(problem.pair_job, share * problem.pair_size, minlength=count)
+    done = np.bincount(sized.job, found.share * sized.work, minlength=sized.count)
+    expected = found.expected_workers(sized)
     planned = 0.0
     for active, more in zip(problem.jobs, done.tolist(), strict=True):
         before = active.work(problem.slot_seconds)
         planned += float(active.job.utility.gain(before, before + more))
     start = time.perf_counter()
     sizes = _round_workers(problem, expected)
-    allocation = place(problem, [(np.arange(count), sizes, None)], shrink=shrink)
+    allocation = place(problem, [(np.arange(sized.count), sizes, None)], shrink=shrink)
     placed = time.perf_counter() - start
     wanted = int(np.count_nonzero(sizes))
     return Answer(
         seconds,
         snapshot.objective(allocation),
-        f"Gavel: max-min-fair LP, floor {floor:.3g} of an equal share; "
+        f"Gavel: max-min-fair LP, floor {found.floor:.3g} of an equal share; "
         f"{len(allocation.rings)} of {wanted} rings placed",
-        full.outcome,
+        Outcome.OPTIMAL,
         planned,
         placed,
         allocation,
@@ -119,25 +110,26 @@ def solve_sia(
     """
     problem = build_slot_problem(snapshot)
     start = time.perf_counter()
-    kinds, kind_of = _server_types(problem.network)
-    pair, kind = _configurations(problem, kinds, np.bincount(kind_of, minlength=len(kinds)))
-    found = solve(_build_sia_program(problem, kinds, kind_of, pair, kind), time_limit=time_limit, gap=gap)
+    sized, types = _size(problem), find_server_types(problem.network)
+    offered = find_configurations(sized, types)
+    program = build_configuration_program(sized, types, offered, problem.pair_gain[offered.pair])
+    found = solve(program, time_limit=time_limit, gap=gap)
     seconds = time.perf_counter() - start
-    chosen = np.zeros(len(pair), dtype=bool) if found.values is None else found.values > 0.5
+    chosen = np.zeros(len(offered.pair), dtype=bool) if found.values is None else found.values > 0.5
     start = time.perf_counter()
     groups = []
-    for number in range(len(kinds)):
-        own = pair[chosen & (kind == number)]
-        groups.append((problem.pair_job[own], problem.pair_size[own], kind_of == number))
+    for number in range(len(types.resources)):
+        own = offered.pair[chosen & (offered.kind == number)]
+        groups.append((problem.pair_job[own], problem.pair_size[own], types.of_server == number))
     allocation = place(problem, groups, shrink=shrink)
     placed = time.perf_counter() - start
     return Answer(
         seconds,
         snapshot.objective(allocation),
-        f"Sia: ILP over {len(pair):,} configurations on {len(kinds)} types of server, "
+        f"Sia: ILP over {len(offered.pair):,} configurations on {len(types.resources)} types of server, "
         f"{found.outcome} to {gap:g}; {len(allocation.rings)} of {int(chosen.sum())} rings placed",
         found.outcome,
-        float(problem.true_gain[pair[chosen]].sum()),
+        float(problem.true_gain[offered.pair[chosen]].sum()),
         placed,
         allocation,
     )
@@ -169,58 +161,13 @@ def place(
     return Allocation(tuple(rings))
 
 
-def _solved(program: LinearProgram) -> Solution:
-    found = solve(program)
-    if found.outcome is not Outcome.OPTIMAL:
-        raise SolverFailed(f"Gavel's program ended with {found.outcome}.")
-    return found
-
-
-def _throughputs(problem: SlotProblem) -> tuple[Floats, Floats]:
-    """Work of each pair in the slot: as it is, and as a multiple of what the job does with an equal share.
-
-    Between the sizes that a job may have, and no work at 0, an equal share does work along straight lines.
-    """
-    count = len(problem.jobs)
-    workers = _workers_within(problem, problem.network.capacity.sum(axis=0)) / max(count, 1)
-    cuts = np.searchsorted(problem.pair_job, np.arange(count + 1))
-    work, normed = np.zeros(len(problem.pair_job)), np.zeros(len(problem.pair_job))
+def _size(problem: SlotProblem) -> SizedJobs:
+    """The pairs of the slot, with the work of each."""
+    start, work = problem.pair_start, np.zeros(len(problem.pair_job))
     for number, active in enumerate(problem.jobs):
-        own = slice(cuts[number], cuts[number + 1])
-        sizes = problem.pair_size[own]
-        if len(sizes):
-            work[own] = active.job.work_in_slot(sizes, problem.slot_seconds)
-            equal = np.interp(workers[number], np.append(0, sizes), np.append(0.0, work[own]))
-            normed[own] = work[own] / equal
-    return work, normed
-
-
-def _workers_within(problem: SlotProblem, amounts: Floats) -> Floats:
-    """Workers of each job that these amounts of the resources hold, with fractions."""
-    some = np.where(problem.demand > 0, problem.demand, 1.0)
-    return np.where(problem.demand > 0, amounts / some, np.inf).min(axis=1, initial=np.inf)
-
-
-def _build_fair_program(problem: SlotProblem, normed: Floats) -> LinearProgram:
-    """Maximise t: Σ_κ x_{iκ} ≤ 1, Σ l·κ·x ≤ capacity, t ≤ Σ_κ normed·x. Variables x, then t."""
-    pairs, jobs = len(problem.pair_job), len(problem.jobs)
-    rows = RowFamilies(pairs + 1)
-    rows.add(problem.pair_job, np.arange(pairs), 1.0, height=jobs, upper=1.0)
-    demand = problem.demand[problem.pair_job] * problem.pair_size[:, None]
-    pair, resource = np.nonzero(demand)
-    total = problem.network.capacity.sum(axis=0)
-    rows.add(resource, pair, demand[pair, resource], height=len(total), upper=total)
-    able = np.unique(problem.pair_job)
-    rows.add(
-        np.concatenate([problem.pair_job, able]),
-        np.concatenate([np.arange(pairs), np.full(len(able), pairs)]),
-        np.concatenate([-normed, np.ones(len(able))]),
-        height=jobs,
-        upper=0.0,
-    )
-    # With no job that can run there is nothing that limits t.
-    upper = np.append(np.full(pairs, np.inf), np.inf if len(able) else 0.0)
-    return rows.program(np.append(np.zeros(pairs), 1.0), np.zeros(pairs + 1), upper, None)
+        own = slice(start[number], start[number + 1])
+        work[own] = active.job.work_in_slot(problem.pair_size[own], problem.slot_seconds)
+    return SizedJobs(problem.pair_job, problem.pair_size, work, problem.demand)
 
 
 def _round_workers(problem: SlotProblem, expected: Floats) -> Integers:
@@ -236,40 +183,3 @@ def _round_workers(problem: SlotProblem, expected: Floats) -> Integers:
             sizes[job] += more
             left -= more * problem.demand[job]
     return sizes
-
-
-def _server_types(network: Network) -> tuple[Floats, Integers]:
-    """What a server of each type has, (types × resources), and the type of each server."""
-    kinds, kind_of = np.unique(network.capacity, axis=0, return_inverse=True)
-    return kinds, kind_of.reshape(-1)
-
-
-def _configurations(problem: SlotProblem, kinds: Floats, count: Integers) -> tuple[Integers, Integers]:
-    """Sia's configurations as pairs of job and size, and the type of server of each."""
-    job, size = problem.pair_job, problem.pair_size
-    pairs, types = [], []
-    for number, has in enumerate(kinds):
-        # A job that no server of the type holds has no configuration there.
-        held = np.floor(_workers_within(problem, has * (1 + WHOLE))).astype(np.int64)[job]
-        inside = (size <= held) & (size & (size - 1) == 0)
-        whole = (held > 0) & (size % np.maximum(held, 1) == 0) & (size <= held * count[number])
-        own = np.flatnonzero(inside | whole)
-        pairs.append(own)
-        types.append(np.full(len(own), number))
-    return np.concatenate(pairs), np.concatenate(types)
-
-
-def _build_sia_program(
-    problem: SlotProblem, kinds: Floats, kind_of: Integers, pair: Integers, kind: Integers
-) -> LinearProgram:
-    """Maximise Σ π of the configurations chosen: one a job, within the capacity of each type."""
-    rows = RowFamilies(len(pair))
-    job = problem.pair_job[pair]
-    rows.add(job, np.arange(len(pair)), 1.0, height=len(problem.jobs), upper=1.0)
-    demand = problem.demand[job] * problem.pair_size[pair, None]
-    column, resource = np.nonzero(demand)
-    limit = (kinds * np.bincount(kind_of, minlength=len(kinds))[:, None]).ravel()
-    row = kind[column] * kinds.shape[1] + resource
-    rows.add(row, column, demand[column, resource], height=len(limit), upper=limit)
-    ones = np.ones(len(pair))
-    return rows.program(problem.pair_gain[pair], np.zeros(len(pair)), ones, ones.astype(bool))

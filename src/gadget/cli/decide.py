@@ -16,6 +16,7 @@ from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.policy import ask
 from gadget.policies.registry import DEFAULT_POLICY, POLICIES, build_policy
+from gadget.policies.ring_placement import Placer
 from gadget.simulate.loop import run_slots
 from gadget.solve.exact import Solver
 
@@ -24,6 +25,13 @@ PolicyOption = Annotated[
     typer.Option(help=f"Who decides: {', '.join(POLICIES)}; options as in fifo:workers=2,backfill=true."),
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="Same input and seed, same decision.")]
+PlacementOption = Annotated[
+    Placer | None,
+    typer.Option(
+        help="Who places the jobs that a policy has chosen, where it does not optimise: the greedy placement "
+        "common to all, or the ring solver of gadget."
+    ),
+]
 PictureOption = Annotated[
     Path | None, typer.Option(help="Draw the cluster with its rings into this file (.svg, .png or .pdf).")
 ]
@@ -54,6 +62,7 @@ def solve(
         Solver | None,
         typer.Option(help="Who solves integer programs; auto: Gurobi where it may, HiGHS otherwise."),
     ] = None,
+    placement: PlacementOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the decision as JSON.")] = False,
     slot: SlotOption = None,
     save: Annotated[
@@ -67,7 +76,7 @@ def solve(
     """
     if save is not None and save == picture:
         raise BadOption(f"{save}: is named for the decision and for the picture. Name two files.")
-    decider = build_policy(policy, time_limit=time_limit, gap=gap, solver=solver)
+    decider = build_policy(policy, time_limit=time_limit, gap=gap, solver=solver, placement=placement)
     shown = read_shown(snapshot, slot)
     decision = ask(decider, shown, seed)
     if save is not None:

@@ -9,10 +9,11 @@ from rich.text import Text
 
 from gadget.cli.console import output as standard_output
 from gadget.cli.console import remarks, table
+from gadget.cli.decide import PlacementOption
 from gadget.cli.runs import NetworkOption, RestartOption, SeedOption, SeedsOption, count_cores, read_seeds
 from gadget.errors import BadOption, BrokenConstraint
 from gadget.model.codec import read_scenario
-from gadget.policies.registry import DEFAULT_POLICY, POLICIES
+from gadget.policies.registry import DEFAULT_POLICY, POLICIES, add_options
 from gadget.report.simulation.numbers import find_metrics
 from gadget.report.simulation.page import build_page
 from gadget.report.simulation.progress import show_progress
@@ -36,6 +37,7 @@ def simulate(
     ] = None,
     seeds: SeedsOption = None,
     seed: SeedOption = None,
+    placement: PlacementOption = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Only the first slots of the scenario.")] = None,
     processes: Annotated[
         int | None,
@@ -59,7 +61,8 @@ def simulate(
     if resume and force:
         raise BadOption("--resume keeps what the folder holds, --force throws it away. Give one of them.")
     found = slow_restarts(cut(read_scenario(scenario), slots), restart_seconds)
-    labels, numbers = policy or [DEFAULT_POLICY], read_seeds(seeds, seed)
+    labels = [add_options(label, placement=placement) for label in policy or [DEFAULT_POLICY]]
+    numbers = read_seeds(seeds, seed)
     tasks = build_tasks(
         found, labels, numbers, network=network, find_part=lambda place, n: find_part(output, place, n)
     )

@@ -122,6 +122,8 @@ def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
         resize_cost=found.resize_cost,
         restart_seconds=found.restart_seconds,
         work=None if found.work is UNSET else found.work,
+        deadline=None if found.deadline is UNSET else found.deadline,
+        priority=found.priority,
     )
 
 

@@ -147,6 +147,8 @@ class JobDoc(_Document, frozen=True, kw_only=True):
     resize_cost: AtLeastZero = 0
     restart_seconds: AtLeastZero = 0
     work: Positive | UnsetType = UNSET
+    deadline: Slots | UnsetType = UNSET
+    priority: Positive = 1
     utility: UtilityDoc
 
 

@@ -70,6 +70,10 @@ def _job_doc(job: Job) -> dict[str, Any]:
         document["restart_seconds"] = _number(job.restart_seconds)
     if job.work is not None:
         document["work"] = _number(job.work)
+    if job.deadline is not None:
+        document["deadline"] = job.deadline
+    if job.priority != 1:
+        document["priority"] = _number(job.priority)
     document["utility"] = _utility_doc(job.utility)
     return document
 

@@ -54,6 +54,10 @@ class Job:
     """Time that a restart takes out of its slot, beside the work that it loses."""
     work: float | None = None
     """All there is to do: the job ends when it is done, if its budget does not end it before."""
+    deadline: int | None = None
+    """The slot before which it should be done; only objectives and reports that know deadlines look at it."""
+    priority: float = 1
+    """How much it counts beside others; only objectives and policies with weights look at it."""
 
     worth: Utility = field(init=False, repr=False, compare=False)
     """The utility of what it can do: as given, and level from its total work on."""
@@ -69,6 +73,15 @@ class Job:
         )
         check_name("name", self.name)
         check_whole("arrival", self.arrival, 0, MOST_SLOTS)
+        if self.deadline is not None:
+            check_whole("deadline", self.deadline, 1, MOST_SLOTS)
+            if self.deadline <= self.arrival:
+                raise InvalidValue(
+                    "deadline",
+                    f"is {self.deadline}, not after arrival = {self.arrival}",
+                    "Give a later slot: the job should be done before that one begins",
+                )
+        check_positive("priority", self.priority)
         check_whole("workers.max", self.max_workers, 1, MOST_WORKERS)
         check_whole("workers.min", self.min_workers, 1, MOST_WORKERS)
         if self.min_workers > self.max_workers:

@@ -1,12 +1,19 @@
-"""First in, first out, as in Hadoop and Spark (Sec. VI): a fixed number of workers, in order of arrival."""
+"""First in, first out, as in Hadoop and Spark (Sec. VI): a fixed number of workers, in order of arrival.
+
+Placed by the ring solver of `gadget`, jobs that run come before the queue, and the pool of all servers
+decides who is blocked; a ring that runs may move to make room.
+"""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from gadget.model.decision import Decision, Reason, Waiting
 from gadget.model.snapshot import Snapshot
-from gadget.policies.placement import Placement
+from gadget.policies.placement import Candidate, Placement, Wanted
+from gadget.policies.policy import Steadiness
+from gadget.policies.ring_placement import Placer, choose_from_pool, explain_not_chosen, place_chosen
 from gadget.policies.workers import check_fixed_workers, find_fixed_workers
 
 
@@ -23,24 +30,56 @@ class Fifo:
     draw: int | None = None
     """Draw the number of each job from 1 … 10 as in Sec. VI, with this seed."""
     backfill: bool = False
+    placement: Placer = Placer.GREEDY
+
+    steadiness: ClassVar[Steadiness] = Steadiness.ALWAYS
 
     def __post_init__(self) -> None:
         check_fixed_workers("fifo", self.workers, self.draw)
 
-    def decide(self, snapshot: Snapshot, _: np.random.Generator) -> Decision:
+    def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Keep what runs, then serve the queue."""
         placement = Placement(snapshot)
         wanted = [
             (candidate, candidate.clip(find_fixed_workers(candidate.job, self.workers, self.draw)))
             for candidate in placement.find_candidates()
         ]
-        queue = [(candidate, size) for candidate, size in wanted if not placement.keep(candidate, size)]
+        if self.placement is Placer.GADGET:
+            self._choose(placement, wanted, rng)
+        else:
+            self._place(placement, wanted)
+        return placement.decide("fifo")
+
+    def _place(self, placement: Placement, wanted: Wanted) -> None:
+        kept = set(map(id, placement.keep_all(wanted)))
         blocked_by: str | None = None
-        for candidate, size in queue:
+        for candidate, size in wanted:
+            if id(candidate) in kept:
+                continue
             if blocked_by is not None:
-                behind = f"behind {blocked_by!r}, which arrived earlier"
-                placement.wait(Waiting(candidate.name, Reason.QUEUE, behind))
+                _stand_behind(placement, candidate, blocked_by)
             elif not placement.place(candidate, size):
                 placement.explain(candidate, size)
                 blocked_by = None if self.backfill else candidate.name
-        return placement.decide("fifo")
+
+    def _choose(self, placement: Placement, wanted: Wanted, rng: np.random.Generator) -> None:
+        running = placement.running
+        runs = [one.name in running and running[one.name].size == size for one, size in wanted]
+        order = [pair for pair, first in zip(wanted, runs, strict=True) if first]
+        order += [pair for pair, first in zip(wanted, runs, strict=True) if not first]
+        chosen = choose_from_pool(placement, order, may_pass=self.backfill)
+        place_chosen(placement, chosen, rng)
+        picked = {candidate.name for candidate, _ in chosen}
+        blocked_by: str | None = None
+        for candidate, size in order:
+            if candidate.name in picked:
+                continue
+            if blocked_by is not None:
+                _stand_behind(placement, candidate, blocked_by)
+            else:
+                explain_not_chosen(placement, candidate, size)
+                blocked_by = None if self.backfill else candidate.name
+
+
+def _stand_behind(placement: Placement, candidate: Candidate, other: str) -> None:
+    placement.wait(Waiting(candidate.name, Reason.QUEUE, f"behind {other!r}, which arrived earlier"))

@@ -9,6 +9,7 @@ import numpy as np
 from gadget.errors import BadOption
 from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
+from gadget.policies.objectives import Objective, restate, tell_truly
 from gadget.policies.search import build_decision
 from gadget.solve.slot import build_slot_problem
 from gadget.solve.solver import solve_slot
@@ -28,23 +29,29 @@ class Gadget:
     """Seconds after which the search ends; without, its effort is counted and the same everywhere."""
     majorant: bool = True
     """Decide on the least concave majorant of a utility that is not concave; else on its literal gain."""
+    objective: Objective = Objective.UTILITY
+    """What is maximised: the jobs' own utilities, or others built from the jobs; see `objectives`."""
+    energy_weight: float = 1.0
+    """With the objective `energy`: the utility that a GPU-slot must earn."""
 
     reserves: ClassVar[bool] = True
     """It looks at what links carry."""
 
     def __post_init__(self) -> None:
-        for name, value in (("gap", self.gap), ("time_limit", self.time_limit)):
+        for name in ("gap", "time_limit", "energy_weight"):
+            value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise BadOption(f"gadget: {name} is {value}. Give a finite number, 0 or more.")
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Solve the slot."""
-        problem = build_slot_problem(snapshot, majorant=self.majorant, by_ring=True)
+        shown = restate(snapshot, self.objective, self.energy_weight)
+        problem = build_slot_problem(shown, majorant=self.majorant, by_ring=True)
         seed = int(rng.integers(2**31))
-        found = solve_slot(problem, snapshot, seed=seed, gap=self.gap, time_limit=self.time_limit)
-        return build_decision(
+        found = solve_slot(problem, shown, seed=seed, gap=self.gap, time_limit=self.time_limit)
+        decision = build_decision(
             "gadget",
-            snapshot,
+            shown,
             problem,
             found.rings,
             bound=found.bound,
@@ -53,3 +60,4 @@ class Gadget:
             prices=found.prices,
             quotes=found.quotes,
         )
+        return decision if shown is snapshot else tell_truly(snapshot, decision)

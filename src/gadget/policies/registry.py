@@ -10,9 +10,16 @@ from gadget.policies.drf import Drf
 from gadget.policies.fifo import Fifo
 from gadget.policies.gadget import Gadget
 from gadget.policies.gadget_paper import GadgetPaper
+from gadget.policies.gavel import Gavel
+from gadget.policies.gittins import Gittins
 from gadget.policies.las import Las
 from gadget.policies.optimal import Optimal
+from gadget.policies.optimus import Optimus
 from gadget.policies.policy import Policy
+from gadget.policies.sia import Sia
+from gadget.policies.sjf_bco import SjfBco
+from gadget.policies.srtf import Srtf
+from gadget.policies.themis import Themis
 
 POLICIES: dict[str, type[Policy]] = {
     "gadget": Gadget,
@@ -21,6 +28,13 @@ POLICIES: dict[str, type[Policy]] = {
     "fifo": Fifo,
     "drf": Drf,
     "las": Las,
+    "gavel": Gavel,
+    "sia": Sia,
+    "srtf": Srtf,
+    "gittins": Gittins,
+    "themis": Themis,
+    "optimus": Optimus,
+    "sjf-bco": SjfBco,
 }
 DEFAULT_POLICY = "gadget"
 
@@ -45,6 +59,25 @@ def build_policy(text: str, **common: Any) -> Policy:
     return kind(**{**shared, **own})
 
 
+def add_options(text: str, **common: Any) -> str:
+    """The text with those of the `common` options that are not None, that the policy has and does not set.
+
+    So a name tells all that was chosen, as `fifo` with a placement becomes `fifo:placement=gadget`.
+    """
+    name, _, options = text.partition(":")
+    if name not in POLICIES:
+        return text
+    known = {field.name for field in dataclasses.fields(POLICIES[name])}  # type: ignore[arg-type]  # every policy is one
+    given = [option for option in options.split(",") if option]
+    said = {option.partition("=")[0] for option in given}
+    more = [
+        f"{key}={value}"
+        for key, value in common.items()
+        if value is not None and key in known and key not in said
+    ]
+    return f"{name}:{','.join([*given, *more])}" if more else text
+
+
 def _read_option(policy: str, kind: type[Policy], text: str) -> tuple[str, Any]:
     key, _, value = text.partition("=")
     types = get_type_hints(kind)
@@ -52,8 +85,6 @@ def _read_option(policy: str, kind: type[Policy], text: str) -> tuple[str, Any]:
     if key not in known:
         raise BadOption(
             f"{policy} has no option {key!r}{nearest_hint(key, known)}. Its options: {', '.join(known)}."
-            if known
-            else f"{policy} has no options; {text!r} was given. Leave it out."
         )
     if types[key] == tuple[float, ...]:
         try:
@@ -62,14 +93,15 @@ def _read_option(policy: str, kind: type[Policy], text: str) -> tuple[str, Any]:
             raise BadOption(
                 f"{policy}: option {key} cannot be {value!r}. Give numbers, joined by '/'."
             ) from None
-    if isinstance(types[key], type) and issubclass(types[key], StrEnum):
-        if value not in list(types[key]):
-            raise BadOption(
-                f"{policy}: option {key} cannot be {value!r}. Choose one of {', '.join(types[key])}."
-            )
-        return key, types[key](value)
-    for meaning, words in ((True, ("true", "yes", "on", "1")), (False, ("false", "no", "off", "0"))):
-        if types[key] is bool and value.lower() in words:
+    for words in (types[key], *getattr(types[key], "__args__", ())):
+        if isinstance(words, type) and issubclass(words, StrEnum):
+            if value not in list(words):
+                raise BadOption(
+                    f"{policy}: option {key} cannot be {value!r}. Choose one of {', '.join(words)}."
+                )
+            return key, words(value)
+    for meaning, said in ((True, ("true", "yes", "on", "1")), (False, ("false", "no", "off", "0"))):
+        if types[key] is bool and value.lower() in said:
             return key, meaning
     for wanted in (int, float):
         if wanted in (types[key], *getattr(types[key], "__args__", ())):

@@ -1,4 +1,4 @@
-"""Compile the kernels of `gadget` ahead of time: `python -m gadget.policies.warming`, once when installed."""
+"""Compile the kernels of policies ahead of time: `python -m gadget.policies.warming`, once when installed."""
 
 from dataclasses import replace
 
@@ -12,6 +12,7 @@ from gadget.model.snapshot import Snapshot
 from gadget.model.utility import Sqrt
 from gadget.policies.gadget import Gadget
 from gadget.policies.policy import ask
+from gadget.policies.sjf_bco import SjfBco
 
 
 def compile_kernels() -> None:
@@ -22,6 +23,7 @@ def compile_kernels() -> None:
         decision = ask(Gadget(gap=0), first, 0)
         after = replace(first, slot=1, running=decision.allocation, prices=decision.prices)
         ask(Gadget(gap=0), after, 0)
+        ask(SjfBco(), first, 0)
 
 
 def _build_slot(cluster: Cluster) -> Snapshot:

@@ -128,6 +128,8 @@ class Meter:
             waiting_slots=stay.stop - stay.start - record.slots_served,
             completion_slots=None if finish is None else finish - record.arrived + 1,
             service_share=work / share if share > 0 else None,
+            deadline=record.job.deadline,
+            priority=float(record.job.priority),
         )
 
     def _end_of_stay(self, record: JobRecord) -> int:

@@ -78,6 +78,9 @@ class JobResult:
     """From its arrival to its last service, both included, if it finished."""
     service_share: float | None
     """Its work over that of an equal share of the cluster; None if such a share does no work."""
+    deadline: int | None = None
+    """The slot before which it should have been done."""
+    priority: float = 1
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,10 @@ class RunSummary:
     mean_completion_slots: float | None
     """From arrival to the last slot of service, both included, over finished jobs."""
     tail_completion_slots: float | None
+    weighted_completion_slots: float | None
+    """The mean weighted by the jobs' priorities."""
+    deadlines_met: float | None
+    """Of the jobs whose deadline has passed or that are done, the share that was done in time."""
     mean_waiting_slots: float | None
     """Slots without a ring while active, over all jobs that arrived."""
     tail_waiting_slots: float | None
@@ -99,6 +103,8 @@ def summarise_run(run: "RunResult", guarantees: Guarantees) -> RunSummary:
         jobs_finished=len(times),
         mean_completion_slots=fmean(times) if times else None,
         tail_completion_slots=_tail(times),
+        weighted_completion_slots=_weighted_completion(run),
+        deadlines_met=_deadlines_met(run),
         mean_waiting_slots=fmean(waits) if waits else None,
         tail_waiting_slots=_tail(waits),
         jain_index=jain_index(job.service_share for job in run.jobs if job.service_share is not None),
@@ -112,6 +118,22 @@ def summarise_run(run: "RunResult", guarantees: Guarantees) -> RunSummary:
         violations=sum(slot.violations for slot in run.slots),
         seconds_per_slot=fmean(slot.seconds for slot in run.slots) if run.slots else None,
     )
+
+
+def _weighted_completion(run: "RunResult") -> float | None:
+    done = [(job.finish - job.arrival + 1, job.priority) for job in run.jobs if job.finish is not None]
+    return fmean(*zip(*done, strict=True)) if done else None
+
+
+def _deadlines_met(run: "RunResult") -> float | None:
+    """A job that is not done and may still be in time is not counted."""
+    due = [(job.deadline, job.finish) for job in run.jobs if job.deadline is not None]
+    told = [
+        finish is not None and finish < deadline
+        for deadline, finish in due
+        if finish is not None or deadline <= len(run.slots)
+    ]
+    return fmean(told) if told else None
 
 
 def summarise_policy(runs: tuple[RunSummary, ...]) -> PolicySummary:

@@ -1,7 +1,9 @@
 """Few straight pieces that lie nowhere below a job's utility: what its worker-slots can be worth at most."""
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,10 @@ def find_envelope(job: Job, reachable: int, slot_seconds: float) -> Envelope:
     Simplified where it has many corners. With `timing`, a worker-slot does at most the work of one in the
     smallest ring, where it is fastest, and may do less: μ counts with the most it reaches up to there.
     """
+    if job.work is not None:
+        # No more than is needed when every worker-slot is the fastest: from there on it is level.
+        needed = math.ceil(job.work / _find_fastest(job, slot_seconds) * (1 + 1e-9))
+        reachable = min(reachable, max(needed, job.min_workers))
     points = _spread_points(reachable)
     values = _find_values(job, points, slot_seconds)
     if not np.all(np.isfinite(values)):
@@ -48,6 +54,12 @@ def find_envelope(job: Job, reachable: int, slot_seconds: float) -> Envelope:
     return Envelope(rise[:, 0], rise[:, 1])
 
 
+def _find_fastest(job: Job, slot_seconds: float) -> float:
+    """The most work that a worker does in a slot: in the smallest ring."""
+    return float(job.work_in_slot(job.min_workers, slot_seconds)) / job.min_workers
+
+
+@lru_cache(maxsize=256)
 def _spread_points(reachable: int) -> Integers:
     """0, 1, 2, …, then ever farther apart, up to `reachable`."""
     if reachable <= DENSE:
@@ -59,7 +71,7 @@ def _spread_points(reachable: int) -> Integers:
 
 def _find_values(job: Job, points: Integers, slot_seconds: float) -> Floats:
     """For each point what it, and any number of worker-slots since the point before, can gain at most."""
-    fastest = float(job.work_in_slot(job.min_workers, slot_seconds)) / job.min_workers
+    fastest = _find_fastest(job, slot_seconds)
     work: Floats = fastest * points.astype(np.float64)
     values = job.worth.gain(0.0, work)
     if job.worth.non_decreasing:

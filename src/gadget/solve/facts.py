@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from gadget.model.job import Job
+from gadget.model.resources import Resources
 from gadget.model.utility import Capped, Linear, Log, Sqrt, Utility
 from gadget.solve.lifetime import once_in_a_life
 from gadget.solve.market import Booleans, Floats, Integers
@@ -44,6 +45,8 @@ class JobTable:
     """A restart costs it work."""
     kind: Integers
     """Of its utility, as a place in the list of kinds."""
+    shape: Integers
+    """The same number for jobs whose workers take the same, bandwidth and all."""
 
     def take(self, rows: Integers | Booleans) -> "JobTable":
         """Some of the rows."""
@@ -65,6 +68,7 @@ class Facts:
     def __init__(self, network: Network) -> None:
         self._network = weakref.ref(network)
         self._kinds: dict[type[Utility], int] = {}
+        self._shapes: dict[tuple[Resources, float], int] = {}
         self._jobs: list[Job] = []
         self._row: dict[int, int] = {}
         self._table = self._read([])
@@ -108,6 +112,13 @@ class Facts:
             is_lossy=np.array([job.loses_by_restart for job in jobs], dtype=np.bool_),
             kind=np.array(
                 [self._kinds.setdefault(type(job.worth), len(self._kinds)) for job in jobs], dtype=np.int64
+            ),
+            shape=np.array(
+                [
+                    self._shapes.setdefault((job.resources, job.bandwidth_gbps), len(self._shapes))
+                    for job in jobs
+                ],
+                dtype=np.int64,
             ),
         )
 

@@ -20,11 +20,14 @@ from gadget.solve.room import Room
 
 def place_greedily(room: Room, job: Job, workers: int) -> Ring | None:
     """A ring of that many workers that fits into the room, or None if the heuristic finds none."""
-    fits = np.minimum(room.fits(job), workers)
+    space = room.space(job)
+    fits = np.clip(space, 0, min(workers, job.max_workers)).astype(np.int64)
+    if int(fits.sum()) < workers:
+        return None
     whole = np.flatnonzero(fits >= workers)
     if len(whole):
         # The fullest server that holds the whole ring, so that roomy ones stay roomy.
-        tightest = whole[np.argmin(room.space(job)[whole])]
+        tightest = whole[np.argmin(space[whole])]
         return close_ring(room.network, job, {int(tightest): workers}, {int(tightest): int(tightest)})
     open_links = room.open_links(job)
     seen: set[int] = set()
@@ -87,3 +90,18 @@ def _choose(parent: dict[int, int], fits: NDArray[np.int64], workers: int) -> di
         if not left:
             return chosen
     return None
+
+
+def place_on(room: Room, job: Job, chosen: dict[int, int]) -> Ring | None:
+    """The ring with so many workers on each of these servers; None if they do not fit or are not joined."""
+    fits = room.fits(job)
+    if any(workers > fits[server] for server, workers in chosen.items()):
+        return None
+    start = next(iter(chosen))
+    parent = {start: start}
+    if len(chosen) > 1:
+        for _ in _spread(room.network, start, room.open_links(job), parent):
+            pass
+    if not chosen.keys() <= parent.keys():
+        return None
+    return close_ring(room.network, job, chosen, parent)

@@ -39,10 +39,11 @@ def paper_ratio(gamma: int) -> float:
 def slot_ratio(decision: Decision) -> float | None:
     """α_t: objective over upper bound, by the gains that were decided on; None without a bound.
 
-    Where nothing can be gained, nothing is all: 0/0 is 1.
+    Where nothing can be gained, nothing is all: 0/0 is 1. A bound that holds for the surrogate alone (that
+    of another objective) proves nothing of the utilities.
     """
     shown = decision if decision.surrogate is None else decision.surrogate
-    if shown.upper_bound is None:
+    if decision.upper_bound is None or shown.upper_bound is None:
         return None
     if shown.objective >= shown.upper_bound:
         return 1.0

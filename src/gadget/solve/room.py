@@ -1,5 +1,8 @@
 """What is still free on servers and links while a slot fills up."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +10,9 @@ from gadget.model.job import Job
 from gadget.model.quantity import TOLERANCE
 from gadget.model.ring import Ring
 from gadget.solve.network import Network
+
+if TYPE_CHECKING:
+    from gadget.solve.loads import Load
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -64,6 +70,43 @@ class Room:
         for server, workers in ring.workers_by_server().items():
             self.free[self.network.node_number[server]] -= workers * demand
         np.subtract.at(self.free_gbps, links, job.bandwidth_gbps)
+
+    def admits_load(self, job: Job, demand: Floats, load: "Load") -> bool:
+        """The same as `admits` for a ring whose load is known, `demand` being what a worker takes."""
+        needed = demand > 0
+        space = (self.free[load.servers] + self._slack[load.servers])[:, needed] / demand[needed]
+        if not np.all(load.workers[:, None] <= space):
+            return False
+        taken = load.crossings * job.bandwidth_gbps
+        return bool(np.all(taken <= self.free_gbps[load.links] + self._slack_gbps[load.links]))
+
+    def take_load(self, job: Job, demand: Floats, load: "Load") -> None:
+        """Take out what a ring of that load uses."""
+        self.free[load.servers] -= load.workers[:, None] * demand
+        self.free_gbps[load.links] -= load.crossings * job.bandwidth_gbps
+
+    def give_back(self, job: Job, demand: Floats, load: "Load") -> None:
+        """Put back what a ring of that load used."""
+        self.free[load.servers] += load.workers[:, None] * demand
+        self.free_gbps[load.links] += load.crossings * job.bandwidth_gbps
+
+    def take_loads(self, demands: Floats, gbps: Floats, loads: Sequence["Load"]) -> None:
+        """Take out what many rings use; a row of demands and a bandwidth for each."""
+        if not loads:
+            return
+        stops = np.repeat(np.arange(len(loads)), [len(load.servers) for load in loads])
+        workers = np.concatenate([load.workers for load in loads])
+        amounts = workers[:, None] * demands[stops]
+        np.subtract.at(self.free, np.concatenate([load.servers for load in loads]), amounts)
+        hops = np.repeat(np.arange(len(loads)), [len(load.links) for load in loads])
+        crossings = np.concatenate([load.crossings for load in loads])
+        links = np.concatenate([load.links for load in loads])
+        np.subtract.at(self.free_gbps, links, crossings * gbps[hops])
+
+    @property
+    def is_sound(self) -> bool:
+        """True when nothing is taken that was not there."""
+        return bool(np.all(self.free >= -self._slack) and np.all(self.free_gbps >= -self._slack_gbps))
 
     def _links(self, ring: Ring) -> list[int] | None:
         """The directed links the ring crosses; None when it crosses where none is."""

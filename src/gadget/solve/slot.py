@@ -126,7 +126,7 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True, by_ring: bo
     the two, so that a bound on pairs holds either way.
     """
     network = compile_network(snapshot.cluster)
-    able = _find_able(snapshot, network)
+    able = find_able(snapshot, network)
     count = able.most - able.least + 1
     start = np.concatenate([[0], np.cumsum(count)])
     pair_job = np.repeat(np.arange(len(count)), count)
@@ -177,7 +177,7 @@ def build_slot_problem(snapshot: Snapshot, *, majorant: bool = True, by_ring: bo
     )
 
 
-class _Able(NamedTuple):
+class Able(NamedTuple):
     """Jobs that some ring is possible for, the sizes, and the work done so far."""
 
     jobs: tuple[ActiveJob, ...]
@@ -186,9 +186,11 @@ class _Able(NamedTuple):
     most: Integers
     done: Floats
     kinds: tuple[type[Utility], ...]
+    rows: Integers
+    """Their places among the snapshot's jobs."""
 
 
-def _find_able(snapshot: Snapshot, network: Network) -> _Able:
+def find_able(snapshot: Snapshot, network: Network) -> Able:
     """Jobs that have arrived, with work to do, budget left, and a ring of some size on the empty cluster.
 
     The same as `ActiveJob` says of each, for all at once.
@@ -207,11 +209,11 @@ def _find_able(snapshot: Snapshot, network: Network) -> _Able:
     rows = np.flatnonzero(is_able)
     own = table.take(rows)
     jobs = tuple([snapshot.jobs[row] for row in rows.tolist()])
-    return _Able(jobs, own, own.least, most[rows], done[rows], facts.kinds)
+    return Able(jobs, own, own.least, most[rows], done[rows], facts.kinds, rows)
 
 
 def _true_gains(
-    snapshot: Snapshot, able: _Able, start: Integers, pair_job: Integers, pair_size: Integers
+    snapshot: Snapshot, able: Able, start: Integers, pair_job: Integers, pair_size: Integers
 ) -> Floats:
     """π_{iκ} of every pair by the true utility; those of one kind of utility with a rate all at once."""
     table = able.table

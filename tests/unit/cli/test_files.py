@@ -45,6 +45,15 @@ def test_solve_prints_the_decision_as_json_and_nothing_else(gadget: Gadget, snap
     assert printed["rings"]
 
 
+def test_solve_hands_the_placement_to_the_policy(gadget: Gadget, snapshot: Path) -> None:
+    by_option = json.loads(
+        gadget("solve", snapshot, "--policy", "fifo", "--placement", "gadget", "--json").out
+    )
+    by_name = json.loads(gadget("solve", snapshot, "--policy", "fifo:placement=gadget", "--json").out)
+    assert by_option["rings"] == by_name["rings"] != []
+    assert gadget("solve", snapshot, "--placement", "best").code == 2
+
+
 def test_solve_shows_people_rings_and_reasons(gadget: Gadget, decision: Path, snapshot: Path) -> None:
     ended = gadget("solve", snapshot)
     for ring in read_decision(decision).allocation.rings:

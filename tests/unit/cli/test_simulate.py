@@ -58,6 +58,28 @@ def test_policies_are_shown_side_by_side_and_all_files_are_left(gadget: Gadget, 
     assert [run["seed"] for run in summary["policies"]["las"]["runs"]] == [0, 1]
 
 
+def test_the_placement_is_told_in_the_names_of_the_results(gadget: Gadget, scenario: Path) -> None:
+    policies = ("--policy", "fifo", "--policy", "gadget", "--placement", "gadget")
+    assert gadget("simulate", scenario, *policies, "--slots", 2, "--processes", 0, "-o", "out").code == 0
+    summary = json.loads(Path("out/summary.json").read_text())
+    assert list(summary["policies"]) == ["fifo:placement=gadget", "gadget"]
+    # Another placement is another simulation.
+    again = (
+        "--policy",
+        "fifo",
+        "--policy",
+        "gadget",
+        "--slots",
+        2,
+        "--processes",
+        0,
+        "-o",
+        "out",
+        "--resume",
+    )
+    assert gadget("simulate", scenario, *again).code == 2
+
+
 def test_processes_change_nothing_and_slots_cut_the_horizon(gadget: Gadget, scenario: Path) -> None:
     for name, processes in (("a", 0), ("b", 2)):
         options = ("--policy", "fifo", "--seed", 3, "--seed", 5, "--slots", 4, "--processes", processes)

@@ -68,6 +68,38 @@ def test_a_resize_cost_is_read_and_written_where_there_is_one(tmp_path):
         read_snapshot(path)
 
 
+def test_deadline_and_priority_are_read_and_written_where_they_say_something(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(SNAPSHOT_JSON.replace('"rate": 120,', '"rate": 120, "deadline": 40, "priority": 2.5,'))
+    urgent = read_snapshot(path)
+    assert (urgent.jobs[0].job.deadline, urgent.jobs[0].job.priority) == (40, 2.5)
+    assert '"deadline": 40,' in format_json(urgent)
+    assert '"priority": 2.5,' in format_json(urgent)
+    path.write_text(SNAPSHOT_JSON)
+    plain = read_snapshot(path)
+    assert (plain.jobs[0].job.deadline, plain.jobs[0].job.priority) == (None, 1)
+    assert not any(key in format_json(plain) for key in ("deadline", "priority"))
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('"deadline": 0,', r"jobs\[0\]\.deadline is 0"),
+        ('"deadline": 7.5,', r"jobs\[0\]\.deadline"),
+        ('"deadline": "soon",', r"jobs\[0\]\.deadline"),
+        ('"arrival": 9, "deadline": 9,', r"jobs\[0\]\.deadline is 9, not after arrival = 9"),
+        ('"priority": 0,', r"jobs\[0\]\.priority is 0"),
+        ('"priority": -1,', r"jobs\[0\]\.priority is -1"),
+        ('"priorty": 2,', r"priorty.*priority"),
+    ],
+)
+def test_deadlines_and_priorities_that_are_none(tmp_path, keys, said):
+    path = tmp_path / "a.json"
+    path.write_text(SNAPSHOT_JSON.replace('"rate": 120,', f'"rate": 120, {keys}'))
+    with pytest.raises(BadFile, match=said):
+        read_snapshot(path)
+
+
 def test_prices_are_not_written(tmp_path):
     """A file starts cold."""
     path = tmp_path / "a.json"

@@ -11,7 +11,7 @@ from gadget.model.resources import Resources
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Snapshot
 from gadget.model.utility import Linear
-from gadget.policies.drf import fill_progressively
+from gadget.policies.growing import count_workers
 from gadget.policies.policy import ask
 from gadget.policies.registry import build_policy
 
@@ -143,15 +143,18 @@ def test_a_shrunk_ring_does_not_move_from_slot_to_slot() -> None:
     assert decide(star(3, 1), *jobs, running=once.allocation.rings).allocation == once.allocation
 
 
-def test_drf_has_no_options() -> None:
-    with pytest.raises(BadOption, match="drf has no options"):
+def test_drf_has_no_fixed_number_of_workers() -> None:
+    with pytest.raises(BadOption, match="drf has no option 'workers'"):
         build_policy("drf:workers=2")
 
 
+def share_first(job: int, workers: int) -> float:
+    return workers / 3
+
+
 def test_filling_by_numbers_keeps_to_the_tolerance_of_decimals() -> None:
-    share = np.array([1 / 3])
-    assert fill_progressively(np.array([[0.1]]), np.array([0.3]), share, [1], [9]) == [3]
+    assert count_workers(np.array([[0.1]]), np.array([0.3]), [1], [9], share_first) == [3]
 
 
 def test_filling_nobody_gives_nothing() -> None:
-    assert fill_progressively(np.zeros((0, 1)), np.array([4.0]), np.zeros(0), [], []) == []
+    assert count_workers(np.zeros((0, 1)), np.array([4.0]), [], [], share_first) == []

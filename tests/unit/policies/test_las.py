@@ -118,6 +118,33 @@ def test_queues_hold_jobs_of_about_the_same_service_and_go_by_arrival_inside() -
     assert sizes(decide(*jobs, policy="las:queues=1.5/9")) == {"y": 2, "z": 2}
 
 
+def test_running_jobs_may_go_before_others_of_their_queue() -> None:
+    # All in the first queue. b runs, c has run before, a never has.
+    jobs = (job("a", 2, 0, arrival=0), job("b", 2, 4, arrival=2), job("c", 2, 5, arrival=3))
+    ring = Ring("b", ("a", "a"), (("a",), ("a",)))
+    assert sizes(decide(*jobs, policy="las:queues=10", running=(ring,))) == {"a": 2, "b": 2}
+    decision = decide(*jobs, policy="las:queues=10,running_first=true", running=(ring,))
+    assert sizes(decision) == {"b": 2, "c": 2}
+    # Queues still go first.
+    decision = decide(*jobs, policy="las:queues=4,running_first=true", running=(ring,))
+    assert sizes(decision) == {"a": 2, "b": 2}
+
+
+def test_who_has_waited_long_for_what_it_has_run_is_promoted() -> None:
+    # Slot 5. x has run 2 of 5 slots with its two workers, so it has waited 3; y has run 1 of 1.
+    jobs = (job("x", 2, 4), job("y", 2, 2, arrival=4), job("z", 2, 3, arrival=3))
+    assert sizes(decide(*jobs)) == {"y": 2, "z": 2}
+    # 3 ≥ 1.5 · 2: x counts as new. y has not waited, z has waited 0.5 for 1.5 run.
+    assert sizes(decide(*jobs, policy="las:promote=1.5")) == {"x": 2, "y": 2}
+    assert sizes(decide(*jobs, policy="las:promote=1.6")) == {"y": 2, "z": 2}
+
+
+@pytest.mark.parametrize("promote", ["0", "-1", "inf", "nan"])
+def test_a_knob_that_turns_nothing_is_refused(promote: str) -> None:
+    with pytest.raises(BadOption, match="las: promote is"):
+        build_policy(f"las:promote={promote}")
+
+
 def test_jobs_without_gpus_count_with_their_dominant_share() -> None:
     # 4 GiB of 16 is a quarter: one GPU of four.
     assert find_service(CLUSTER, job("m", 1, resources=Resources({"memory_gib": 4})).job) == 1

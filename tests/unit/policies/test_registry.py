@@ -5,7 +5,9 @@ import pytest
 from gadget.errors import BadOption
 from gadget.policies.fifo import Fifo
 from gadget.policies.gadget import Gadget
-from gadget.policies.registry import DEFAULT_POLICY, build_policy
+from gadget.policies.registry import DEFAULT_POLICY, POLICIES, add_options, build_policy
+from gadget.policies.ring_placement import Placer
+from gadget.policies.sjf_bco import SjfBco
 
 
 def test_options_follow_the_name() -> None:
@@ -21,6 +23,26 @@ def test_who_is_not_named_is_gadget_and_common_options_reach_those_that_have_the
     assert build_policy("fifo", gap=0.2, time_limit=3.0) == Fifo()
 
 
+def test_a_placement_reaches_all_policies_that_do_not_optimise() -> None:
+    optimising = {"gadget", "gadget-paper", "optimal"}
+    for name in POLICIES:
+        chosen = build_policy(name, placement=Placer.GADGET)
+        assert getattr(chosen, "placement", None) == (None if name in optimising else Placer.GADGET)
+    assert build_policy("fifo:placement=greedy", placement=Placer.GADGET) == Fifo()
+    assert build_policy("sjf-bco") == SjfBco(placement=None)
+    assert build_policy("sjf-bco:placement=greedy") == SjfBco(placement=Placer.GREEDY)
+
+
+def test_common_options_can_be_told_in_the_name() -> None:
+    assert add_options("fifo", placement=Placer.GADGET) == "fifo:placement=gadget"
+    assert add_options("fifo:workers=2", placement="gadget", gap=0.1) == "fifo:workers=2,placement=gadget"
+    assert add_options("fifo:placement=greedy", placement="gadget") == "fifo:placement=greedy"
+    assert add_options("gadget", placement="gadget") == "gadget"
+    assert add_options("fifo", placement=None) == "fifo"
+    # Who that is will be asked later.
+    assert add_options("fifi", placement="gadget") == "fifi"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -31,6 +53,7 @@ def test_who_is_not_named_is_gadget_and_common_options_reach_those_that_have_the
         ("fifo:workers=0", "workers is 0"),
         ("fifo:backfill=maybe", "option backfill cannot be 'maybe'"),
         ("fifo:workers", "option workers cannot be ''"),
+        ("fifo:placement=best", "Choose one of greedy, gadget"),
     ],
 )
 def test_bad_names_and_options_are_refused(text: str, said: str) -> None:

@@ -16,6 +16,7 @@ from gadget.model.ring import Allocation
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.model.utility import Linear, Sigmoid, Sqrt
 from gadget.policies.fifo import Fifo
+from gadget.report.simulation.numbers import find_metrics
 from gadget.simulate.guarantee import find_gamma, find_guarantees, find_obstacle
 from gadget.simulate.loop import Planned
 from gadget.simulate.simulation import simulate
@@ -149,8 +150,8 @@ def test_an_empty_scenario_has_a_summary() -> None:
 class Certified:
     """First in, first out, that says how good it is."""
 
-    def __init__(self, alpha: float, surrogate: float | None = None) -> None:
-        self.alpha, self.surrogate = alpha, surrogate
+    def __init__(self, alpha: float, surrogate: float | None = None, *, bounds_truth: bool = True) -> None:
+        self.alpha, self.surrogate, self.bounds_truth = alpha, surrogate, bounds_truth
 
     def decide(self, snapshot: Snapshot, rng: object) -> Decision:
         made = Fifo().decide(snapshot, rng)  # type: ignore[arg-type]
@@ -158,7 +159,12 @@ class Certified:
         if self.surrogate is None:
             return replace(made, upper_bound=bound, status=Status.CERTIFIED)
         value = made.objective * self.surrogate
-        return replace(made, surrogate=Surrogate(value, value / self.alpha), status=Status.CERTIFIED)
+        return replace(
+            made,
+            upper_bound=value / self.alpha if self.bounds_truth else None,
+            surrogate=Surrogate(value, value / self.alpha),
+            status=Status.CERTIFIED,
+        )
 
 
 def test_the_certified_ratio_follows_from_the_worst_slot_of_the_worst_run() -> None:
@@ -174,6 +180,34 @@ def test_a_surrogate_certifies_only_where_it_tells_the_truth(
 ) -> None:
     mean = simulate(SCENARIO, {"c": Certified(0.8, surrogate)}).summaries["c"].mean
     assert mean.certified_ratio == (None if certified is None else pytest.approx(certified))
+
+
+def test_a_bound_on_another_objective_certifies_nothing_even_where_the_numbers_agree() -> None:
+    result = simulate(SCENARIO, {"c": Certified(0.8, 1.0, bounds_truth=False)})
+    assert result.summaries["c"].mean.certified_ratio is None
+    assert result.runs[0].slots[0].ratio is None
+
+
+def test_deadlines_met_and_completion_by_priority() -> None:
+    # x is done in slot 1: after 2 slots. y comes in slot 1 and is done in slot 3 with 15 of work: after 3.
+    jobs = replace(X, priority=3, deadline=2), replace(Y, work=15, deadline=3)
+    summary = simulate(replace(SCENARIO, jobs=jobs), "fifo").summaries["fifo"].mean
+    assert summary.weighted_completion_slots == pytest.approx((3 * 2 + 1 * 3) / 4)
+    assert summary.mean_completion_slots == pytest.approx(2.5)
+    assert summary.deadlines_met == 0.5
+    # Not done by its deadline, or done too late: missed. Not done, but there is time: not told of.
+    for deadline, met in ((4, 0.5), (5, 1.0)):
+        jobs = replace(X, deadline=2), replace(Y, deadline=deadline)
+        assert simulate(replace(SCENARIO, jobs=jobs), "fifo").summaries["fifo"].mean.deadlines_met == met
+    jobs = replace(X, deadline=1), replace(Y, work=15, deadline=4)
+    result = simulate(replace(SCENARIO, jobs=jobs), "fifo")
+    assert result.summaries["fifo"].mean.deadlines_met == 0.5
+    assert {"deadline", "priority"} <= set(result.to_frames().jobs.columns)
+    assert {"deadlines met"} == {one.title for one in find_metrics(result)} & {
+        "deadlines met",
+        "weighted completion, slots",
+    }
+    assert simulate(SCENARIO, "fifo").summaries["fifo"].mean.deadlines_met is None
 
 
 SPENT = Resources({"gpu": 3})

@@ -1,0 +1,164 @@
+"""How many jobs of the Philly trace a second: its first 4,000 on 128 GPUs, and all of them on 2,490.
+
+In a pool without a network, time goes from event to event. All of Philly leaves 2,490 GPUs mostly idle, so it
+is also run on 400, which it keeps busy. Growth: how many times as long a job of the whole trace takes as one
+of the first 4,000. `--policies=fifo,las` adds runs in slots, through `gadget.simulate` on the trace as a
+scenario; `--jobs=100` says how many of the first jobs these have. `--quick` takes fewer rounds.
+"""
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from benchmarks.parts.table import Row, print_head, print_row
+
+from gadget.model.builders import build_leaf_spine
+from gadget.report.notebook import simulate
+from gadget.simulate.blind import BlindResult, run_blind
+from gadget.workloads.traces.conversion import ConversionParams, Elasticity, convert
+from gadget.workloads.traces.registry import read_trace
+from gadget.workloads.traces.trace import Trace
+
+ROOT = Path(__file__).parents[1]
+# Least jobs a second on the first 4,000, and the largest growth: linear, and a quarter for a busy machine.
+LEAST = 5_000
+MOST_GROWTH = 1.25
+TIRESIAS = "las:queues=3250/7200,running_first=true"
+LINK_GBPS = 100_000.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run, and how often."""
+
+    first: int = 4_000
+    first_gpus: int = 128
+    all_gpus: int = 2_490
+    busy_gpus: int = 400
+    rounds: int = 5
+    rules: tuple[str, ...] = ("fifo", "fifo:backfill=true", "srtf", "las", "las:queues=3250/7200", TIRESIAS)
+    policies: tuple[str, ...] = ()
+    """What also runs in slots, as on the command line."""
+    slot_seconds: float = 60.0
+    elastic: Elasticity | None = None
+    """How rings of jobs in slots may differ from the trace; None: they are rigid."""
+
+
+FULL = Plan()
+
+
+def find_philly() -> Path:
+    return Path(os.environ.get("GADGET_TRACES", ROOT / "../shared/traces")) / "philly/philly.csv"
+
+
+def in_pool(trace: Trace, plan: Plan) -> Iterator[Row]:
+    """Every rule on the first jobs, on all of them, and on all of them on fewer GPUs."""
+    first = trace.take(np.arange(min(plan.first, len(trace))))
+    for rule in plan.rules:
+        cases = ((first, plan.first_gpus), (trace, plan.all_gpus), (trace, plan.busy_gpus))
+        few, everything, busy = race([partial(run_pool, *case, rule) for case in cases], plan.rounds)
+        speed, stops = few.jobs / few.seconds, few.stops
+        yield Row(
+            f"{rule}: first {few.jobs:,} jobs, {plan.first_gpus:,} GPUs",
+            f"≥ {LEAST:,} jobs/s",
+            f"{speed:,.0f} jobs/s, {stops:,} preemptions",
+            speed >= LEAST,
+        )
+        for lap, gpus, most in ((everything, plan.all_gpus, MOST_GROWTH), (busy, plan.busy_gpus, None)):
+            growth = (lap.seconds / lap.jobs) * speed
+            yield Row(
+                f"{rule}: all {lap.jobs:,} jobs, {gpus:,} GPUs",
+                "" if most is None else f"growth ≤ {most}",
+                f"growth {growth:.2f}, {lap.jobs / lap.seconds:,.0f} jobs/s, {lap.stops:,} preemptions",
+                None if most is None else growth <= most,
+            )
+
+
+@dataclass(frozen=True)
+class Lap:
+    jobs: int
+    stops: int
+    seconds: float
+
+
+def race(runs: Sequence[Callable[[], BlindResult]], rounds: int) -> list[Lap]:
+    """Medians of rounds in which all run in turns, so that a busy machine slows all."""
+    results = [[run() for run in runs] for _ in range(rounds)]
+    return [
+        Lap(
+            len(column[0].gpus),
+            int(column[0].preemptions.sum()),
+            statistics.median(one.seconds for one in column),
+        )
+        for column in zip(*results, strict=True)
+    ]
+
+
+def run_pool(trace: Trace, gpus: int, rule: str) -> BlindResult:
+    return run_blind(trace.submit_seconds, trace.duration_seconds, trace.gpus, capacity=gpus, rule=rule)
+
+
+def in_slots(trace: Trace, plan: Plan) -> Iterator[Row]:
+    """Each policy on the first jobs as a scenario, on racks of eight servers with eight GPUs."""
+    first = trace.take(np.arange(min(plan.first, len(trace))))
+    servers = -(-plan.first_gpus // 8)
+    cluster = build_leaf_spine(-(-servers // 8), 1, min(servers, 8), uplink_gbps=LINK_GBPS)
+    params = ConversionParams(slot_seconds=plan.slot_seconds)
+    if plan.elastic is not None:
+        params = replace(params, elastic=plan.elastic)
+    scenario = convert(first, cluster, params, np.random.default_rng(0)).scenario
+    for policy in plan.policies:
+        began = time.perf_counter()
+        run = simulate(scenario, [policy], progress=False).runs[0]
+        seconds = time.perf_counter() - began
+        done = sum(job.finish is not None for job in run.jobs)
+        yield Row(
+            f"{policy} in slots: first {len(first):,} jobs, {cluster.total('gpu'):,.0f} GPUs",
+            "",
+            f"{len(first) / seconds:,.1f} jobs/s, {scenario.slots / seconds:,.0f} slots/s, {done:,} finished",
+        )
+
+
+def main(arguments: Sequence[str] | None = None, plan: Plan = FULL, path: Path | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--policies", default="", help="policies that also run in slots, joined by commas")
+    parser.add_argument("--jobs", type=int, help="how many of the first jobs these have")
+    parser.add_argument("--elastic", help="their ring sizes, as 1:2x; without it as in the trace")
+    options = parser.parse_args(arguments)
+    plan = replace(plan, rounds=2 if options.quick else plan.rounds)
+    path = path or find_philly()
+    if not path.exists():
+        print(
+            f"Nothing measured: no Philly trace at {path}. Put it there, or name its folder in GADGET_TRACES."
+        )
+        return 0
+    began = time.perf_counter()
+    trace = read_trace([path])
+    print(f"{len(trace):,} jobs read in {time.perf_counter() - began:.2f} s.")
+    tiny = trace.take(np.arange(min(100, len(trace))))
+    for rule in plan.rules:
+        run_pool(tiny, plan.all_gpus, rule)
+    print(f"Kernels were compiled and loaded before. Times: medians of {plan.rounds} rounds in turns.\n")
+    missed = 0
+    print_head("case", "must", "measured", "")
+    for row in in_pool(trace, plan):
+        print_row(row)
+        missed += row.is_met is False
+    if policies := tuple(filter(None, options.policies.split(","))):
+        elastic = Elasticity.parse(options.elastic) if options.elastic else plan.elastic
+        slotted = replace(plan, policies=policies, first=options.jobs or plan.first, elastic=elastic)
+        for row in in_slots(trace, slotted):
+            print_row(row)
+    print(f"{missed} musts missed" if missed else "All musts met")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,64 @@
+"""The benchmark of traces on a small one: what it prints, not its times."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from benchmarks.traces import LEAST, Lap, Plan, find_philly, main, race
+
+from gadget.simulate.blind import run_blind
+
+TINY = Plan(first=10, first_gpus=16, all_gpus=16, busy_gpus=8, rounds=2, slot_seconds=60)
+
+
+def write_trace(folder: Path) -> Path:
+    """Thirty jobs that come a minute apart, in the format of the Philly trace."""
+    rows = [f"2017-10-09 07:{n:02}:00,{120 + 60 * (n % 4)}.0,{1 + n % 3},60.0,vc" for n in range(30)]
+    path = folder / "philly.csv"
+    path.write_text("\n".join(["timestamp,duration,num_gpus,gpu_time,cluster", *rows, ""]))
+    return path
+
+
+def read_table(printed: str) -> list[list[str]]:
+    return [line.strip("| ").split(" | ") for line in re.findall(r"^\| .*", printed, re.MULTILINE)[2:]]
+
+
+def test_every_rule_has_three_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["--quick"], TINY, write_trace(tmp_path))
+    printed = capsys.readouterr().out
+    rows = read_table(printed)
+    assert len(rows) == 3 * len(TINY.rules)
+    for rule, (few, everything, busy) in zip(TINY.rules, zip(*[iter(rows)] * 3, strict=True), strict=True):
+        assert few[0] == f"{rule}: first 10 jobs, 16 GPUs"
+        assert everything[0] == f"{rule}: all 30 jobs, 16 GPUs"
+        assert busy[0] == f"{rule}: all 30 jobs, 8 GPUs"
+        assert few[1] == f"≥ {LEAST:,} jobs/s"
+    assert printed.startswith("30 jobs read")
+    # Times are the machine's; the verdict follows from what was printed.
+    assert code == ("MISSED" in printed)
+
+
+def test_policies_run_in_slots_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = replace(TINY, rules=("fifo",))
+    main(["--policies=fifo,las", "--jobs=5", "--elastic=1:2x"], plan, write_trace(tmp_path))
+    rows = read_table(capsys.readouterr().out)
+    assert [row[0] for row in rows[3:]] == [
+        f"{name} in slots: first 5 jobs, 16 GPUs" for name in ("fifo", "las")
+    ]
+    assert all("5 finished" in row[2] for row in rows[3:])
+
+
+def test_without_the_trace_it_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GADGET_TRACES", str(tmp_path))
+    assert find_philly() == tmp_path / "philly/philly.csv"
+    assert main([], TINY) == 0
+    assert "Nothing measured: no Philly trace at" in capsys.readouterr().out
+
+
+def test_a_race_takes_the_median_of_its_rounds() -> None:
+    seconds = iter([3.0, 1.0, 2.0])
+    result = run_blind([0, 1], [5, 1], [1, 1], capacity=1, rule="srtf")
+    assert race([lambda: replace(result, seconds=next(seconds))], 3) == [Lap(2, 1, 2.0)]
