@@ -8,12 +8,13 @@ from rich.text import Text
 
 from gadget.cli.console import output as standard_output
 from gadget.cli.console import remarks, table
+from gadget.cli.decide import PlacementOption
 from gadget.cli.runs import NetworkOption, RestartOption, SeedOption, SeedsOption, count_cores, read_seeds
 from gadget.errors import BadOption, BrokenConstraint
 from gadget.experiments.compare import REPORT, Grid, GridFolder, open_grid, read_grid
 from gadget.experiments.compare_numbers import Comparison, read_comparison, write_comparison
 from gadget.files import write_whole
-from gadget.policies.registry import POLICIES
+from gadget.policies.registry import POLICIES, add_options
 from gadget.report.comparison.page import Showing, build_page
 from gadget.report.simulation.numbers import NOTHING, figure, percent, ratio
 from gadget.report.simulation.page import build_page as build_scenario_page
@@ -48,6 +49,7 @@ def compare(
     ],
     seeds: SeedsOption = None,
     seed: SeedOption = None,
+    placement: PlacementOption = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Only the first slots of each scenario.")] = None,
     processes: Annotated[
         int | None,
@@ -83,8 +85,9 @@ def compare(
     numbers = read_seeds(seeds, seed)
     if gantt_seed is not None and gantt_seed not in numbers:
         raise BadOption(f"--gantt-seed {gantt_seed}: is none of the seeds. Name one of them.")
+    labels = [add_options(label, placement=placement) for label in policy]
     grid = read_grid(
-        scenarios, policy, numbers, slots=slots, network=network, restart_seconds=restart_seconds
+        scenarios, labels, numbers, slots=slots, network=network, restart_seconds=restart_seconds
     )
     showing = Showing(numbers[0] if gantt_seed is None else gantt_seed, gantt_servers)
     with open_grid(output, grid, resume=resume, force=force) as folder:

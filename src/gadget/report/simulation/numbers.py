@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from math import isclose
 
 from gadget.simulate.result import SimulationResult
 from gadget.simulate.rows import flatten
@@ -73,11 +74,12 @@ def list_metrics(means: Iterable[Mapping[str, float | None]]) -> list[Metric]:
         ),
         Metric(f"{TAIL_PERCENT}% complete within, slots", "tail_completion_slots", figure, "", less),
     ]
-    if any(mean.get("weighted_completion_slots") != mean.get("mean_completion_slots") for mean in known):
+    if any(_is_weighted(mean) for mean in known):
         note = "finished jobs, by their priority"
         metrics.append(Metric("weighted completion, slots", "weighted_completion_slots", figure, note, less))
     if any(mean.get("deadlines_met") is not None for mean in known):
-        metrics.append(Metric("deadlines met", "deadlines_met", percent, "of the jobs that have one", more))
+        note = "of the jobs that have one"
+        metrics.append(Metric("deadlines met", "deadlines_met", percent, note, more))
     metrics += [
         Metric("mean waiting, slots", "mean_waiting_slots", figure, "all jobs, active without a ring", less),
         Metric(f"{TAIL_PERCENT}% wait no longer, slots", "tail_waiting_slots", figure, "", less),
@@ -130,6 +132,12 @@ def ratio(number: float) -> str:
 def percent(number: float) -> str:
     """A share of a hundred."""
     return f"{100 * number:.1f}%"
+
+
+def _is_weighted(mean: Mapping[str, float | None]) -> bool:
+    """Whether priorities make a difference to the mean completion time."""
+    plain, weighted = mean.get("mean_completion_slots"), mean.get("weighted_completion_slots")
+    return plain is not None and weighted is not None and not isclose(plain, weighted, rel_tol=1e-9)
 
 
 def _spread(deviation: float, write: Callable[[float], str]) -> str:
