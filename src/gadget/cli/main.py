@@ -9,7 +9,18 @@ from typing import Annotated, TextIO
 import typer
 from rich.text import Text
 
-from gadget.cli import compare, decide, fit, generate, inspect, reproduce, simulate, topology, trace
+from gadget.cli import (
+    compare,
+    decide,
+    fit,
+    generate,
+    inspect,
+    reproduce,
+    simulate,
+    topology,
+    trace,
+    trace_run,
+)
 from gadget.cli.console import remarks
 from gadget.errors import BadInput, GadgetError
 
@@ -30,6 +41,7 @@ inspect.add_to(app)
 reproduce.add_to(app)
 app.add_typer(topology.app)
 fit.add_to(app)
+trace_run.add_to(trace.app)
 trace.add_to(app)
 
 

@@ -111,7 +111,7 @@ def show(
     if gpus is not None and cluster is not None:
         raise BadOption("--gpus and --cluster both tell how many GPUs there are. Give one of them.")
     capacity = gpus if cluster is None else read_cluster_option(cluster).total("gpu")
-    trace = _read(
+    trace = read_chosen(
         files,
         strict=strict,
         start=start,
@@ -195,7 +195,7 @@ def convert_(
     wanted = None if sample is None else read_sample(sample)
     target = read_cluster_option(cluster)
     rng = np.random.default_rng(seed)
-    trace = _read(
+    trace = read_chosen(
         files,
         strict=strict,
         start=start,
@@ -236,7 +236,7 @@ def feasibility(
         raise typer.Exit(1)
 
 
-def _read(
+def read_chosen(
     files: Sequence[Path],
     *,
     strict: bool,

@@ -13,10 +13,12 @@ from gadget.model.utility import Sqrt
 from gadget.policies.gadget import Gadget
 from gadget.policies.policy import ask
 from gadget.policies.sjf_bco import SjfBco
+from gadget.solve.queueing import FIFO_BLOCKING, build_pool, run_pool
+from gadget.solve.sharing import share_links
 
 
 def compile_kernels() -> None:
-    """Decide small slots that need all of them: on a tree and on a graph, from nothing and from rings."""
+    """Decide small slots that need them, on a tree and on a graph, and run those that simulations need."""
     tree = build_paper_cluster(np.random.default_rng(0), servers=6)
     for cluster in (tree, build_ring4(gbps=1.5)):
         first = _build_slot(cluster)
@@ -24,6 +26,9 @@ def compile_kernels() -> None:
         after = replace(first, slot=1, running=decision.allocation, prices=decision.prices)
         ask(Gadget(gap=0), after, 0)
         ask(SjfBco(), first, 0)
+    one = np.ones(1, dtype=np.int64)
+    run_pool(build_pool(one, one, one, capacity=1, rule=FIFO_BLOCKING, limits=one[:0]))
+    share_links(np.ones(1), np.array([0, 1]), np.zeros(1, dtype=np.int64), np.ones(1), np.ones(1))
 
 
 def _build_slot(cluster: Cluster) -> Snapshot:
