@@ -40,7 +40,7 @@ def test_start_and_end_of_every_job(gadget: Gadget, trace: Path, tmp_path: Path)
     )
     assert ended.code == 0
     assert "3 jobs on a pool of 4 GPUs" in ended.out
-    rows = list(csv.DictReader(out.open()))
+    rows = list(csv.DictReader(out.read_text().splitlines()))
     found = {
         (row["policy"], row["job"]): (float(row["start_seconds"]), float(row["end_seconds"])) for row in rows
     }
