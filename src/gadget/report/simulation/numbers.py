@@ -81,11 +81,6 @@ def list_metrics(means: Iterable[Mapping[str, float | None]]) -> list[Metric]:
         note = "of the jobs that have one"
         metrics.append(Metric("deadlines met", "deadlines_met", percent, note, more))
     metrics += [
-        Metric("mean waiting, slots", "mean_waiting_slots", figure, "all jobs, active without a ring", less),
-        Metric(f"{TAIL_PERCENT}% wait no longer, slots", "tail_waiting_slots", figure, "", less),
-        Metric(
-            "Jain fairness index", "jain_index", ratio, "of work over that of an equal share; 1 is even", more
-        ),
         Metric(
             "share embedded",
             "share_embedded",
@@ -100,6 +95,11 @@ def list_metrics(means: Iterable[Mapping[str, float | None]]) -> list[Metric]:
         for name in uses
     ]
     metrics += [
+        Metric("mean waiting, slots", "mean_waiting_slots", figure, "all jobs, active without a ring", less),
+        Metric(f"{TAIL_PERCENT}% wait no longer, slots", "tail_waiting_slots", figure, "", less),
+        Metric(
+            "Jain fairness index", "jain_index", ratio, "of work over that of an equal share; 1 is even", more
+        ),
         Metric(
             "fragmentation", "fragmentation", percent, "of free GPUs, beside workers on their server", less
         ),
