@@ -9,7 +9,15 @@ from rich.text import Text
 from gadget.cli.console import output as standard_output
 from gadget.cli.console import remarks, table
 from gadget.cli.decide import PlacementOption
-from gadget.cli.runs import NetworkOption, RestartOption, SeedOption, SeedsOption, count_cores, read_seeds
+from gadget.cli.runs import (
+    NetworkOption,
+    RestartOption,
+    SeedOption,
+    SeedsOption,
+    count_cores,
+    read_seeds,
+    tell_load,
+)
 from gadget.errors import BadOption, BrokenConstraint
 from gadget.experiments.compare import REPORT, Grid, GridFolder, open_grid, read_grid
 from gadget.experiments.compare_numbers import Comparison, read_comparison, write_comparison
@@ -62,7 +70,7 @@ def compare(
         ),
     ] = None,
     network: NetworkOption = NetworkMode.RESERVED,
-    restart_seconds: RestartOption = 0.0,
+    restart_seconds: RestartOption = None,
     gantt_seed: Annotated[
         int | None, typer.Option(min=0, help="Whose rings the charts show. Default: the first seed.")
     ] = None,
@@ -91,6 +99,9 @@ def compare(
     )
     showing = Showing(numbers[0] if gantt_seed is None else gantt_seed, gantt_servers)
     with open_grid(output, grid, resume=resume, force=force) as folder:
+        if folder.tasks:
+            for one in grid.scenarios:
+                tell_load(one.scenario, one.name)
         signal = _run(folder, count_cores() if processes is None else processes)
         comparison = _report(output, grid, showing)
     remarks().print(Text(f"written: {output / REPORT} and the files beside it"))

@@ -4,9 +4,14 @@ import os
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
+from gadget.cli.console import remarks
 from gadget.errors import BadOption
+from gadget.model.snapshot import Scenario
+from gadget.report.feasibility import say_load, say_never
 from gadget.simulate.network import NetworkMode
+from gadget.workloads.feasibility import assess
 
 MOST_SEEDS = 10_000
 
@@ -18,8 +23,12 @@ NetworkOption = Annotated[
     ),
 ]
 RestartOption = Annotated[
-    float,
-    typer.Option(min=0, help="Time that a restart takes of jobs that do not say it; 8 is usual for PyTorch."),
+    float | None,
+    typer.Option(
+        min=0,
+        help="Time that a restart takes of jobs that do not say it. Default: 8, as measured with PyTorch, "
+        "for jobs with a total of `work`, and 0 for others.",
+    ),
 ]
 SeedsOption = Annotated[
     str | None, typer.Option(help="Seeds: 0:3 is 0, 1 and 2; 1,5,9 is these three. Default: 0.")
@@ -48,6 +57,13 @@ def read_seeds(span: str | None, single: list[int] | None) -> list[int]:
             f"--seeds {span}: stands for {len(numbers)} seeds. Name 1 to {MOST_SEEDS:,}, none below 0."
         )
     return numbers
+
+
+def tell_load(scenario: Scenario, name: str) -> None:
+    """Say before a run what it asks for against what there is, and whether some jobs can never run."""
+    found = assess(scenario)
+    for line in (say_load(found)[0], *say_never(found)):
+        remarks().print(Text(f"{name}: {line}"))
 
 
 def count_cores() -> int:

@@ -10,7 +10,15 @@ from rich.text import Text
 from gadget.cli.console import output as standard_output
 from gadget.cli.console import remarks, table
 from gadget.cli.decide import PlacementOption
-from gadget.cli.runs import NetworkOption, RestartOption, SeedOption, SeedsOption, count_cores, read_seeds
+from gadget.cli.runs import (
+    NetworkOption,
+    RestartOption,
+    SeedOption,
+    SeedsOption,
+    count_cores,
+    read_seeds,
+    tell_load,
+)
 from gadget.errors import BadOption, BrokenConstraint
 from gadget.model.codec import read_scenario
 from gadget.policies.registry import DEFAULT_POLICY, POLICIES, add_options
@@ -47,7 +55,7 @@ def simulate(
         ),
     ] = None,
     network: NetworkOption = NetworkMode.RESERVED,
-    restart_seconds: RestartOption = 0.0,
+    restart_seconds: RestartOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what the folder holds.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what the folder holds.")] = False,
 ) -> None:
@@ -71,6 +79,7 @@ def simulate(
         if folder.is_complete:
             remarks().print(Text(f"{output}: is complete, nothing is left to do. Start over with --force."))
             return
+        tell_load(found, scenario.name)
         _run(tasks, folder, count_cores() if processes is None else processes, scenario.name)
 
 

@@ -59,7 +59,7 @@ def read_grid(
     *,
     slots: int | None = None,
     network: NetworkMode = NetworkMode.RESERVED,
-    restart_seconds: float = 0.0,
+    restart_seconds: float | None = None,
 ) -> Grid:
     """The grid of some scenario files; BadInput, before anything is run, for what cannot be one."""
     _check_policies(policies)

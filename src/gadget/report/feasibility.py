@@ -26,7 +26,7 @@ def render_feasibility(found: Feasibility) -> Group:
             f"Feasibility: {found.jobs:,} {'job' if found.jobs == 1 else 'jobs'} over {found.slots:,} slots",
             style="bold",
         ),
-        *map(Text, _say_load(found)),
+        *map(Text, say_load(found)),
         Text(),
         draw_bars(columns, label=label, start="slot 0", end=last, level=found.capacity),
         Text(),
@@ -53,7 +53,8 @@ def to_document(found: Feasibility) -> dict[str, Any]:
     }
 
 
-def _say_load(found: Feasibility) -> list[str]:
+def say_load(found: Feasibility) -> list[str]:
+    """Load against capacity, in lines; the first sums it up."""
     lines = [
         f"load: {found.mean_load:.1%} of capacity in the mean, {found.peak_load:.1%} at its peak in slot "
         f"{found.peak_slot:,}",
@@ -85,3 +86,12 @@ def _render_never(found: Feasibility) -> list[RenderableType]:
 
 def _finite(number: float) -> float | None:
     return number if number < float("inf") else None
+
+
+def say_never(found: Feasibility) -> list[str]:
+    """One line if some jobs can never run."""
+    if found.is_possible:
+        return []
+    return [
+        f"{len(found.never):,} of {found.jobs:,} jobs can never run; gadget feasibility tells which and why"
+    ]

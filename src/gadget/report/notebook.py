@@ -24,7 +24,7 @@ def simulate(
     planned: Iterable[Planned] = (),
     processes: int = 0,
     network: NetworkMode | str = NetworkMode.RESERVED,
-    restart_seconds: float = 0.0,
+    restart_seconds: float | None = None,
     progress: bool = True,
 ) -> SimulationResult:
     """Run every policy with every seed over the horizon, or over its first `slots`.
@@ -32,7 +32,8 @@ def simulate(
     Policies are named as on the command line (`fifo:workers=2`), or given by names of your own. `planned`
     holds failures and returns of servers and departures of jobs. With `processes` that many runs go on at a
     time in processes of their own; the results are the same. `network` says how rings get their bandwidth
-    (`reserved` or `shared`), `restart_seconds` what a restart takes of jobs that do not say it themselves.
+    (`reserved` or `shared`), `restart_seconds` what a restart takes of jobs that do not say it themselves
+    (None: 8 s of those that have `work`).
     `progress` shows bars on standard error.
     """
     numbers = tuple(seeds)
