@@ -92,6 +92,4 @@ def say_never(found: Feasibility) -> list[str]:
     """One line if some jobs can never run."""
     if found.is_possible:
         return []
-    return [
-        f"{len(found.never):,} of {found.jobs:,} jobs can never run; gadget feasibility tells which and why"
-    ]
+    return [f"{len(found.never):,} of {found.jobs:,} jobs can never run; `gadget feasibility` tells why"]

@@ -24,7 +24,7 @@ def test_both_formats_are_read_sorted_without_what_was_there_before(
     tmp_path: Path, text: str, times: list[float], zipped: bool
 ) -> None:
     path = tmp_path / "jobs"
-    path.write_bytes(gzip.compress(text.encode()) if zipped else text.encode())
+    path.write_bytes(gzip.compress(text.encode(), mtime=0) if zipped else text.encode())
     assert read_google_submissions(path).tolist() == times
 
 
@@ -92,7 +92,7 @@ def test_the_trace_is_looked_for_where_it_may_be(tmp_path: Path, monkeypatch: py
     assert find_google_trace() is None
     beside = tmp_path / "shared/traces/google2011/google2011_jobs.csv.gz"
     beside.parent.mkdir(parents=True)
-    beside.write_bytes(gzip.compress(TABLE.encode()))
+    beside.write_bytes(gzip.compress(TABLE.encode(), mtime=0))
     found = find_google_trace()
     assert found is not None
     assert found.resolve() == beside

@@ -123,7 +123,7 @@ def save(folder: Path, texts: Iterable[str | bytes], *, zipped: bool = False) ->
     for number, text in enumerate(texts):
         content = text.encode() if isinstance(text, str) else text
         paths.append(folder / f"file-{number}")
-        paths[-1].write_bytes(gzip.compress(content) if zipped else content)
+        paths[-1].write_bytes(gzip.compress(content, mtime=0) if zipped else content)
     return paths
 
 
