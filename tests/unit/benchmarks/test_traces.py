@@ -9,7 +9,7 @@ from benchmarks.traces import LEAST, Lap, Plan, find_philly, main, race
 
 from gadget.simulate.blind import run_blind
 
-TINY = Plan(first=10, first_gpus=16, all_gpus=16, busy_gpus=8, rounds=2, slot_seconds=60)
+TINY = Plan(first=10, first_gpus=16, all_gpus=16, busy_gpus=8, rounds=2, slot_seconds=60, policies=())
 
 
 def write_trace(folder: Path) -> Path:
@@ -47,6 +47,13 @@ def test_policies_run_in_slots_too(tmp_path: Path, capsys: pytest.CaptureFixture
         f"{name} in slots: first 5 jobs, 16 GPUs" for name in ("fifo", "las")
     ]
     assert all("5 finished" in row[2] for row in rows[3:])
+
+
+def test_the_whole_trace_runs_elastic(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--whole"], replace(TINY, rules=("fifo",)), write_trace(tmp_path))
+    last = read_table(capsys.readouterr().out)[-1]
+    assert last[0] == "gadget in slots, elastic: all 30 jobs, 16 GPUs"
+    assert "30 finished" in last[2]
 
 
 def test_without_the_trace_it_says_so(
