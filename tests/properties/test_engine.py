@@ -104,7 +104,7 @@ def test_what_is_served_adds_up(course: tuple[Scenario, list[Event], list[State]
             for ring in before.running.rings:
                 job = before.active[ring.job].job
                 whole = float(job.work_in_slot(ring.size, before.slot_seconds))
-                kept = max(0.0, 1 - job.restart_seconds / before.slot_seconds)
+                kept = max(0.0, 1 - (job.restart_seconds or 0) / before.slot_seconds)
                 cost = whole - max(0.0, whole * kept - job.resize_cost) if ring.job in restarting else 0
                 served[ring.job] += ring.size
                 work[ring.job] += whole - cost

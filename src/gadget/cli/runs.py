@@ -26,7 +26,7 @@ RestartOption = Annotated[
     float | None,
     typer.Option(
         min=0,
-        help="Time that a restart takes of jobs that do not say it. Default: 8, as measured with PyTorch, "
+        help="Time that a restart takes of jobs that do not say it. Default: 8, a usual figure for PyTorch, "
         "for jobs with a total of `work`, and 0 for others.",
     ),
 ]
@@ -52,10 +52,11 @@ def read_seeds(span: str | None, single: list[int] | None) -> list[int]:
             numbers = [int(number) for number in span.split(",")]
     except ValueError:
         raise BadOption(f"--seeds {span}: is not understood. Write 0:3 or 1,5,9, say.") from None
-    if not numbers or min(numbers) < 0 or len(numbers) > MOST_SEEDS:
-        raise BadOption(
-            f"--seeds {span}: stands for {len(numbers)} seeds. Name 1 to {MOST_SEEDS:,}, none below 0."
-        )
+    if not numbers or len(numbers) > MOST_SEEDS:
+        count = f"more than {MOST_SEEDS:,}" if numbers else "no"
+        raise BadOption(f"--seeds {span}: stands for {count} seeds. Name 1 to {MOST_SEEDS:,}.")
+    if min(numbers) < 0:
+        raise BadOption(f"--seeds {span}: {min(numbers)} is below 0. Name seeds from 0 on.")
     return numbers
 
 

@@ -15,7 +15,7 @@ from gadget.errors import BadFile, BadInput, BadOption
 from gadget.files import STANDARD_STREAM, read_bytes, write_whole
 from gadget.model.codec import read_scenario
 from gadget.model.snapshot import Scenario
-from gadget.policies.registry import build_policy
+from gadget.policies.registry import build_policies
 from gadget.simulate.folder import ResultFolder, Setting, clear_folder, find_part, lock_folder, open_folder
 from gadget.simulate.network import NetworkMode
 from gadget.simulate.result import RunResult, SimulationResult
@@ -62,7 +62,7 @@ def read_grid(
     restart_seconds: float | None = None,
 ) -> Grid:
     """The grid of some scenario files; BadInput, before anything is run, for what cannot be one."""
-    _check_policies(policies)
+    build_policies(policies)  # complains before anything is read
     names = [_name_of(path) for path in paths]
     for place, name in enumerate(names):
         if name in names[:place]:
@@ -210,20 +210,6 @@ def _clear(path: Path, names: Sequence[str]) -> None:
                 folder.rmdir()
     for own in _OWN:
         (path / own).unlink(missing_ok=True)
-
-
-def _check_policies(policies: Sequence[str]) -> None:
-    if not policies:
-        raise BadOption("no policy is given. Name at least one.")
-    known: dict[str, object] = {}
-    for text in policies:
-        policy = build_policy(text)
-        if text in known:
-            raise BadOption(f"policy {text!r} is given twice. Name each once.")
-        for other, made in known.items():
-            if made == policy:
-                raise BadOption(f"policies {other!r} and {text!r} are the same. Name each once.")
-        known[text] = policy
 
 
 def _name_of(path: Path) -> str:

@@ -120,7 +120,7 @@ def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
         arrival=found.arrival,
         budget=None if found.budget is UNSET else shared.resources(found.budget, "budget"),
         resize_cost=found.resize_cost,
-        restart_seconds=found.restart_seconds,
+        restart_seconds=None if found.restart_seconds is UNSET else found.restart_seconds,
         work=None if found.work is UNSET else found.work,
         deadline=None if found.deadline is UNSET else found.deadline,
         priority=found.priority,

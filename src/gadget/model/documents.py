@@ -145,7 +145,7 @@ class JobDoc(_Document, frozen=True, kw_only=True):
     rate: Positive | UnsetType = UNSET
     timing: TimingDoc | UnsetType = UNSET
     resize_cost: AtLeastZero = 0
-    restart_seconds: AtLeastZero = 0
+    restart_seconds: AtLeastZero | UnsetType = UNSET
     work: Positive | UnsetType = UNSET
     deadline: Slots | UnsetType = UNSET
     priority: Positive = 1

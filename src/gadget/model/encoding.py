@@ -66,7 +66,7 @@ def _job_doc(job: Job) -> dict[str, Any]:
         document["timing"] = _timing_doc(job.timing)
     if job.resize_cost:
         document["resize_cost"] = _number(job.resize_cost)
-    if job.restart_seconds:
+    if job.restart_seconds is not None:
         document["restart_seconds"] = _number(job.restart_seconds)
     if job.work is not None:
         document["work"] = _number(job.work)

@@ -50,8 +50,8 @@ class Job:
     """F: what it may take over its life, in resource × slots; a resource not named has no limit."""
     resize_cost: float = 0.0
     """Work that a restart loses (see `ActiveJob.is_restart`), up to all of its slot."""
-    restart_seconds: float = 0.0
-    """Time that a restart takes out of its slot, beside the work that it loses."""
+    restart_seconds: float | None = None
+    """Time that a restart takes out of its slot, beside the work that it loses; None if it does not say."""
     work: float | None = None
     """All there is to do: the job ends when it is done, if its budget does not end it before."""
     deadline: int | None = None
@@ -96,7 +96,8 @@ class Job:
             )
         check_at_least_zero("bandwidth_gbps", self.bandwidth_gbps)
         check_at_least_zero("resize_cost", self.resize_cost)
-        check_at_least_zero("restart_seconds", self.restart_seconds)
+        if self.restart_seconds is not None:
+            check_at_least_zero("restart_seconds", self.restart_seconds)
         if self.timing is None:
             if self.rate is None:
                 raise InvalidValue("rate", "is missing", "Give rate, or timing instead")
@@ -116,7 +117,7 @@ class Job:
     @property
     def loses_by_restart(self) -> bool:
         """True when a restart costs it work or time."""
-        return self.resize_cost > 0 or self.restart_seconds > 0
+        return self.resize_cost > 0 or bool(self.restart_seconds)
 
     def work_in_slot(self, workers: ArrayLike, slot_seconds: float, *, restart: bool = False) -> Floats:
         """Work that rings of the given sizes do in one slot: 0 workers none, a restart less its cost."""
@@ -129,12 +130,12 @@ class Job:
             work = sizes * self.timing.iterations(np.maximum(sizes, 1), self.bandwidth_gbps, slot_seconds)
         if not restart or not self.loses_by_restart:
             return work
-        kept = max(0.0, 1 - self.restart_seconds / slot_seconds)
+        kept = max(0.0, 1 - (self.restart_seconds or 0.0) / slot_seconds)
         return np.maximum(work * kept - self.resize_cost, 0.0)
 
     def work_lost(self, work: float, slot_seconds: float) -> float:
         """What of the work of a whole slot a restart loses."""
-        kept = max(0.0, 1 - self.restart_seconds / slot_seconds)
+        kept = max(0.0, 1 - (self.restart_seconds or 0.0) / slot_seconds)
         return work - max(work * kept - self.resize_cost, 0.0)
 
 

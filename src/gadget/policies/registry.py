@@ -1,6 +1,7 @@
 """Policies by name, with their options: `fifo`, `fifo:workers=2,backfill=true`, `las:queues=3250/7200`."""
 
 import dataclasses
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, get_type_hints
 
@@ -37,6 +38,21 @@ POLICIES: dict[str, type[Policy]] = {
     "sjf-bco": SjfBco,
 }
 DEFAULT_POLICY = "gadget"
+
+
+def build_policies(texts: Iterable[str]) -> dict[str, Policy]:
+    """Policies by the texts that stand for them; BadOption if there is none, or one stands there twice."""
+    known: dict[str, Policy] = {}
+    for text in texts:
+        policy = build_policy(text)
+        if text in known:
+            raise BadOption(f"policy {text!r} is given twice. Name each once.")
+        if same := next((other for other, made in known.items() if made == policy), None):
+            raise BadOption(f"policies {same!r} and {text!r} are the same. Name each once.")
+        known[text] = policy
+    if not known:
+        raise BadOption("no policy is given. Name at least one.")
+    return known
 
 
 def build_policy(text: str, **common: Any) -> Policy:

@@ -106,8 +106,14 @@ class Sia:
             node_limit=_NODES if self.time_limit is None else None,
             gap=self.gap,
         )
+        if found.values is None:  # out of time before the first answer: what runs goes on
+            ring_of = placement.snapshot.running.ring_of
+            return [
+                one.clip(ring_of[one.name].size) if one.name in ring_of else one.job.min_workers
+                for one in candidates
+            ]
         sizes = [0] * len(candidates)
-        if found.values is not None:
+        if len(offered.pair):
             for pair in offered.pair[found.values > 0.5].tolist():
                 sizes[sized.job[pair]] = int(sized.size[pair])
         return sizes
@@ -132,7 +138,8 @@ class Sia:
     def _restart_factor(self, snapshot: Snapshot, candidate: Candidate, size: int) -> float:
         """r of a job whose ring has that size."""
         age = snapshot.slot - candidate.job.arrival
-        lost = (candidate.job.restart_seconds or self.restart_seconds) / snapshot.slot_seconds
+        own = candidate.job.restart_seconds
+        lost = (self.restart_seconds if own is None else own) / snapshot.slot_seconds
         done = float(candidate.job.work_in_slot(size, snapshot.slot_seconds))
         if candidate.job.resize_cost and done > 0:
             lost += candidate.job.resize_cost / done

@@ -156,7 +156,7 @@ def _check_same(path: Path, setting: Setting) -> bool:
     kept = _read_run(path / RUN)
     wanted = _setting_doc(setting)
     for key, what in (
-        ("scenario", "scenario (or number of slots)"),
+        ("scenario", "scenario (or number of slots, network or restart time)"),
         ("policies", "policies"),
         ("seeds", "seeds"),
     ):

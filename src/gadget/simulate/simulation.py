@@ -4,19 +4,18 @@ import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from gadget.errors import BadOption
+from gadget.model.job import Job
 from gadget.model.snapshot import Scenario
 from gadget.policies.policy import Policy
-from gadget.policies.registry import build_policy
+from gadget.policies.registry import build_policies
 from gadget.simulate.guarantee import find_guarantees
 from gadget.simulate.loop import Planned
 from gadget.simulate.network import NetworkMode, is_measured, make_optimistic
 from gadget.simulate.result import RunResult, SimulationResult
 from gadget.simulate.sweep import OnProgress, Task, run_sweep
 
-Item = TypeVar("Item", int, str)
 Policies = str | Iterable[str] | Mapping[str, Policy]
 
 
@@ -91,7 +90,7 @@ def build_tasks(
 
 
 USUAL_RESTART_SECONDS = 8.0
-"""Starting PyTorch at another size from a checkpoint was measured to take 6.5 to 9.5 s."""
+"""A usual figure for PyTorch at another size from a checkpoint: 6.5 to 9.5 s, says who tried."""
 
 
 def slow_restarts(scenario: Scenario, seconds: float | None) -> Scenario:
@@ -100,22 +99,15 @@ def slow_restarts(scenario: Scenario, seconds: float | None) -> Scenario:
     None: the usual time for jobs that end when their `work` is done, as those of traces do; the jobs of the
     paper, which go on for ever, restart in no time there.
     """
-    if seconds is None:
-        jobs = tuple(
-            job
-            if job.restart_seconds or job.work is None
-            else replace(job, restart_seconds=USUAL_RESTART_SECONDS)
-            for job in scenario.jobs
-        )
-        return replace(scenario, jobs=jobs)
-    if not seconds:
-        return scenario
-    if not 0 <= seconds < float("inf"):
+    if seconds is not None and not 0 <= seconds < float("inf"):
         raise BadOption(f"restart_seconds is {seconds}. Give a finite number, 0 or more.")
-    jobs = tuple(
-        job if job.restart_seconds else replace(job, restart_seconds=seconds) for job in scenario.jobs
-    )
-    return replace(scenario, jobs=jobs)
+    return replace(scenario, jobs=tuple(_slow_restart(job, seconds) for job in scenario.jobs))
+
+
+def _slow_restart(job: Job, seconds: float | None) -> Job:
+    if job.restart_seconds is not None or (seconds is None and job.work is None):
+        return job
+    return replace(job, restart_seconds=USUAL_RESTART_SECONDS if seconds is None else seconds)
 
 
 def conclude(
@@ -133,16 +125,13 @@ def conclude(
 
 def _by_label(policies: Policies) -> Mapping[str, Policy]:
     if isinstance(policies, Mapping):
-        chosen = policies
-    else:
-        labels = [policies] if isinstance(policies, str) else list(policies)
-        chosen = {label: build_policy(label) for label in _check_distinct("policy", labels)}
-    if not chosen:
-        raise BadOption("no policy is given. Name at least one.")
-    return chosen
+        if not policies:
+            raise BadOption("no policy is given. Name at least one.")
+        return policies
+    return build_policies([policies] if isinstance(policies, str) else policies)
 
 
-def _check_distinct(what: str, given: list[Item]) -> list[Item]:
+def _check_distinct(what: str, given: list[int]) -> list[int]:
     if not given:
         raise BadOption(f"no {what} is given. Name at least one.")
     for place, one in enumerate(given):

@@ -85,7 +85,7 @@ def list_assumed(topology: Topology) -> list[str]:
     ]
     amounts = Counter((name, host.resources[name]) for host in topology.hosts for name in host.assumed)
     return lines + [
-        f"{amount:g} {name} in each server, {count:,} in all" for (name, amount), count in amounts.items()
+        f"{amount:g} {name} on each of {count:,} servers" for (name, amount), count in amounts.items()
     ]
 
 

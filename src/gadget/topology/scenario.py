@@ -1,6 +1,7 @@
 """GADGET's own files: the cluster of a scenario or snapshot, so that it can be written for others."""
 
 import re
+from dataclasses import replace
 
 from gadget.model.cluster import Cluster
 from gadget.model.codec import read_content
@@ -26,7 +27,16 @@ def read(source: Source, options: ReadOptions) -> Topology:  # noqa: ARG001 - ou
     found = read_content(source.path, source.content)
     if isinstance(found, Decision):
         raise source.complain("is a decision, which has no cluster", "Give a scenario or a snapshot")
-    return describe_cluster(found.cluster)
+    described = describe_cluster(found.cluster)
+    if not found.jobs:
+        return described
+    return replace(
+        described,
+        remarks=(
+            *described.remarks,
+            f"its {len(found.jobs):,} jobs are left out",
+        ),
+    )
 
 
 def describe_cluster(cluster: Cluster) -> Topology:

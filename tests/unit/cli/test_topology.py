@@ -37,10 +37,10 @@ def test_a_slurm_tree_goes_through_solve_and_check(gadget: Gadget) -> None:
     ended = gadget("topology", "convert", "topology.conf", *filled, "-o", "cluster.yaml")
     assert ended.code == 0
     assert "assumed: 400 Gbps on each link up to tier 1, 16 in all" in ended.err
-    assert "assumed: 8 gpu in each server, 16 in all" in ended.err
+    assert "assumed: 8 gpu on each of 16 servers" in ended.err
     comment = [line for line in Path("cluster.yaml").read_text().splitlines() if line.startswith("#")]
     assert comment[0] == "# cluster from topology.conf (Slurm topology.conf)"
-    assert "# assumed: 8 gpu in each server, 16 in all" in comment
+    assert "# assumed: 8 gpu on each of 16 servers" in comment
     scenario = read_scenario("cluster.yaml")
     assert scenario.cluster.is_tree
     assert len(scenario.jobs) == 30

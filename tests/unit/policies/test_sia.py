@@ -14,7 +14,7 @@ from gadget.model.timing import Timing
 from gadget.policies.policy import ask
 from gadget.policies.registry import build_policy
 from gadget.policies.sia import Sia
-from tests.unit.policies.schedules import a_job, one_server, rigid, run
+from tests.unit.policies.schedules import a_job, decide, one_server, rigid, run, star
 
 
 def choose(cluster, *jobs, policy="sia"):
@@ -88,7 +88,8 @@ def test_a_restart_that_pays_is_made():
 
 
 @pytest.mark.parametrize(
-    ("restart_seconds", "resize_cost", "own_seconds"), [(600, 0, 0), (0, 40, 0), (300, 20, 0), (30, 0, 600)]
+    ("restart_seconds", "resize_cost", "own_seconds"),
+    [(600, 0, None), (0, 40, None), (300, 20, None), (30, 0, 600)],
 )
 def test_a_restart_that_does_not_pay_is_not(restart_seconds, resize_cost, own_seconds):
     # S = 10 slots, by its length, or by four of work in each: r = ½. Two each: 1.1 − 1 + 0.393, below 0.6.
@@ -135,3 +136,14 @@ def test_rings_that_keep_their_size_stay_where_they_are():
 def test_options_that_make_no_sense(options, said):
     with pytest.raises(BadOption, match=said):
         build_policy(f"sia:{options}")
+
+
+def test_out_of_time_before_the_first_answer_what_runs_goes_on():
+    # Thirty jobs with many configurations each: no answer in no time.
+    jobs = tuple(a_job(f"j{n}", 16) for n in range(30))
+    cluster = star(*(8,) * 8)
+    first = decide("sia", cluster, *jobs)
+    again = decide("sia:time_limit=0", cluster, *jobs, running=first.allocation.rings)
+    kept = set(first.allocation.rings) & set(again.allocation.rings)
+    assert len(kept) >= len(first.allocation.rings) / 2
+    assert decide("sia:time_limit=0", cluster, *jobs).allocation.rings

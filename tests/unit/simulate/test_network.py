@@ -19,7 +19,7 @@ from gadget import (
 )
 from gadget.errors import BadOption
 from gadget.simulate.network import NetworkMode, find_work, make_optimistic, without_limits
-from gadget.simulate.simulation import simulate
+from gadget.simulate.simulation import simulate, slow_restarts
 from tests.strategies import scenarios
 
 # Two servers of two GPUs on links of 4 Gbps.
@@ -101,6 +101,14 @@ def test_a_restart_takes_time():
     assert replace(one, resize_cost=5).work_in_slot(2, 60, restart=True) == pytest.approx(10)
     rings = [Ring("x", ("a", "b"), ACROSS)]
     assert seen([one], rings, NetworkMode.SHARED, {"x"}) == {"x": 15}
+
+
+def test_who_says_that_restarts_take_no_time_is_believed():
+    said, silent, endless = job("x", work=9, restart_seconds=0.0), job("y", work=9), job("z")
+    scenario = Scenario(PAIR, (said, silent, endless), 2)
+    assert [one.restart_seconds for one in slow_restarts(scenario, None).jobs] == [0, 8, None]
+    assert [one.restart_seconds for one in slow_restarts(scenario, 3).jobs] == [0, 3, 3]
+    assert [one.restart_seconds for one in slow_restarts(scenario, 0).jobs] == [0, 0, 0]
 
 
 def test_a_restart_time_for_all_leaves_those_that_name_their_own():

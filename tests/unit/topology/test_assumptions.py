@@ -23,8 +23,8 @@ def test_only_what_is_missing_is_filled_in_and_it_is_marked() -> None:
     assert list_assumed(filled) == [
         "25 Gbps on each link up to tier 1, 1 in all",
         "400 Gbps on each link up to tier 2 (Spine), 1 in all",
-        "64 cpu in each server, 2 in all",
-        "8 gpu in each server, 1 in all",
+        "64 cpu on each of 2 servers",
+        "8 gpu on each of 1 servers",
     ]
     cluster = build_cluster(filled)
     assert cluster.is_tree

@@ -69,7 +69,10 @@ class Elasticity:
         bounds = [Bound(float(one[1]), bool(one[2])) for one in found if one]
         if any(not bound.relative and bound.amount != int(bound.amount) for bound in bounds):
             raise BadOption(f"--elastic {text}: workers are whole numbers. Write 1:8, or with x 0.5x:2x.")
-        return cls(*bounds)
+        least, most = bounds
+        if least.relative == most.relative and least.amount > most.amount:
+            raise BadOption(f"--elastic {text}: the smallest ring is above the largest. Turn them round.")
+        return cls(least, most)
 
 
 RIGID = Elasticity()
