@@ -4,8 +4,8 @@ In a pool without a network, time goes from event to event. All of Philly leaves
 is also run on 400, which it keeps busy. Growth: how many times as much processor time a job of the whole
 trace takes as one of the first 4,000. `--policies=fifo,las` also runs policies that place rings, in slots of
 ten minutes, through `gadget.simulate` on the first 4,000 jobs as a scenario, which takes minutes each;
-`--jobs=100` says how many jobs these have. `--whole` runs `gadget` on the whole trace, elastic, too, which takes
-ten minutes. `--quick` takes fewer rounds.
+`--jobs=100` says how many jobs these have. `--whole` runs `gadget` on the whole trace, elastic, too, which
+takes ten minutes. `--quick` takes fewer rounds.
 """
 
 import argparse
