@@ -14,7 +14,7 @@ from gadget.model.snapshot import Snapshot
 from gadget.policies.placement import Candidate, Placement, Wanted
 from gadget.policies.policy import Steadiness
 from gadget.policies.ring_placement import Placer, choose_from_pool, explain_not_chosen, place_chosen
-from gadget.policies.workers import check_fixed_workers, find_fixed_workers
+from gadget.policies.workers import check_fixed_workers, list_wanted
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,7 @@ class Fifo:
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Keep what runs, then serve the queue."""
         placement = Placement(snapshot)
-        wanted = [
-            (candidate, candidate.clip(find_fixed_workers(candidate.job, self.workers, self.draw)))
-            for candidate in placement.find_candidates()
-        ]
+        wanted = list_wanted(placement, self.workers, self.draw)
         if self.placement is Placer.GADGET:
             self._choose(placement, wanted, rng)
         else:

@@ -34,7 +34,7 @@ from gadget.policies.placement import Placement
 from gadget.policies.policy import Steadiness
 from gadget.policies.remaining import find_all_slots
 from gadget.policies.ring_placement import Placer, serve
-from gadget.policies.workers import check_fixed_workers, find_fixed_workers
+from gadget.policies.workers import check_fixed_workers, list_wanted
 
 Floats = NDArray[np.float64]
 
@@ -64,10 +64,7 @@ class Gittins:
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Serve by index; what is left without a ring waits."""
         placement = Placement(snapshot)
-        wanted = [
-            (candidate, candidate.clip(find_fixed_workers(candidate.job, self.workers, self.draw)))
-            for candidate in placement.find_candidates()
-        ]
+        wanted = list_wanted(placement, self.workers, self.draw)
         pace = [find_service(snapshot.cluster, candidate.job) for candidate, _ in wanted]
         services = self.history or [
             find_all_slots(candidate.job, size, snapshot.slot_seconds) * size * gpus

@@ -29,7 +29,7 @@ from gadget.policies.placement import Candidate, Placement
 from gadget.policies.policy import Steadiness
 from gadget.policies.remaining import find_slots_left
 from gadget.policies.ring_placement import Placer, serve
-from gadget.policies.workers import check_fixed_workers, find_fixed_workers
+from gadget.policies.workers import check_fixed_workers, list_wanted
 
 
 class Measure(StrEnum):
@@ -60,10 +60,7 @@ class Srtf:
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Serve the shortest first; what is left without a ring waits."""
         placement = Placement(snapshot)
-        wanted = [
-            (candidate, candidate.clip(find_fixed_workers(candidate.job, self.workers, self.draw)))
-            for candidate in placement.find_candidates()
-        ]
+        wanted = list_wanted(placement, self.workers, self.draw)
         # By arrival already, and the sort is stable.
         wanted.sort(key=lambda pair: self._priority(snapshot, *pair))
         serve(placement, wanted, self.placement, rng)

@@ -11,6 +11,7 @@ from hashlib import blake2b
 
 from gadget.errors import BadOption
 from gadget.model.job import Job
+from gadget.policies.placement import Candidate, Placement
 
 MOST_DRAWN = 10
 
@@ -29,6 +30,14 @@ def find_fixed_workers(job: Job, workers: int | None, draw: int | None) -> int:
     if workers is not None:
         return workers
     return job.max_workers if draw is None else draw_workers(job.name, draw)
+
+
+def list_wanted(placement: Placement, workers: int | None, draw: int | None) -> list[tuple[Candidate, int]]:
+    """All jobs that could run, by arrival, each with its fixed number, clipped to what it can have."""
+    return [
+        (candidate, candidate.clip(find_fixed_workers(candidate.job, workers, draw)))
+        for candidate in placement.find_candidates()
+    ]
 
 
 def raise_limits(jobs: Iterable[Job], draw: int) -> tuple[Job, ...]:

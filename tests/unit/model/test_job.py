@@ -63,8 +63,9 @@ def test_what_a_job_may_not_ask_for(change, said):
 
 
 def test_no_bandwidth_is_enough_when_there_is_nothing_to_send():
-    replace(JOB, bandwidth_gbps=0)
-    replace(TIMED, timing=replace(TIMING, gradient_mb=0), bandwidth_gbps=0)
+    assert replace(JOB, bandwidth_gbps=0).work_in_slot(2, 60) == 8
+    silent = replace(TIMED, timing=replace(TIMING, gradient_mb=0), bandwidth_gbps=0)
+    assert silent.work_in_slot(2, 60) == pytest.approx(2 * 60 / 0.04)
 
 
 @pytest.mark.parametrize(
