@@ -1,16 +1,15 @@
 """What rings load on the ground, known for those that were placed here and read for those that were not."""
 
 import weakref
-from collections import Counter
 
 import numpy as np
 
 from gadget.model.ring import Ring
 from gadget.solve.ground import find_sites
 from gadget.solve.lifetime import once_in_a_life
+from gadget.solve.loads import read_load
 from gadget.solve.market import Integers
 from gadget.solve.network import Network
-from gadget.solve.room import is_closed
 
 
 class Footprints:
@@ -45,24 +44,17 @@ class Footprints:
         """From names to rows. Where a link is crossed more often one way, the greater number counts."""
         network, sites = self._network(), self._sites
         assert network is not None  # who asks holds it
-        number = network.node_number
-        if not is_closed(ring):
+        load = read_load(network, ring)
+        if load is None:
             return None
-        workers: dict[int, int] = {}
-        for name, count in Counter(ring.workers).items():
-            server = number.get(name, network.servers)
-            if server >= network.servers:
-                return None
-            workers[int(sites.place_of_server[server])] = count
-        links: Counter[int] = Counter()
-        for here, there in ring.hops():
-            link = network.link_between.get((number.get(here, -1), number.get(there, -1)))
-            if link is None:
-                return None
-            links[link] += 1
+        hosts = sites.place_of_server[load.servers].tolist()
+        workers = dict(zip(hosts, load.workers.astype(np.int64).tolist(), strict=True))
         crossings: dict[int, int] = {}
-        for link, count in links.items():
-            place = int(sites.place_of_link[link // 2])
+        for place, count in zip(
+            sites.place_of_link[load.links // 2].tolist(),
+            load.crossings.astype(np.int64).tolist(),
+            strict=True,
+        ):
             crossings[place] = max(crossings.get(place, 0), count)
         places = sorted(workers.keys() | crossings.keys())
         rows = [(place, workers.get(place, 0), crossings.get(place, 0)) for place in places]

@@ -45,38 +45,40 @@ class Loads:
         number = id(ring)
         known = self._lately.get(number) or self._known.get(number)
         if known is None or known[0] is not ring:
-            known = ring, self._read(ring)
+            network = self._network()
+            assert network is not None  # who asks holds it
+            known = ring, read_load(network, ring)
         self._lately[number] = known
         return known[1]
 
-    def _read(self, ring: Ring) -> Load | None:
-        network = self._network()
-        assert network is not None  # who asks holds it
-        number = network.node_number
-        if not is_closed(ring):
+
+def read_load(network: Network, ring: Ring) -> Load | None:
+    """The load of a ring from its names; None if it is no ring of this network."""
+    number = network.node_number
+    if not is_closed(ring):
+        return None
+    workers: dict[int, int] = {}
+    for name, count in Counter(ring.workers).items():
+        server = number.get(name, network.servers)
+        if server >= network.servers:
             return None
-        workers: dict[int, int] = {}
-        for name, count in Counter(ring.workers).items():
-            server = number.get(name, network.servers)
-            if server >= network.servers:
+        workers[server] = count
+    links: Counter[int] = Counter()
+    for route in ring.routes:
+        nodes = [number.get(name, -1) for name in route]
+        if min(nodes) < 0:
+            return None
+        for here, there in pairwise(nodes):
+            link = network.link_between.get((here, there))
+            if link is None:
                 return None
-            workers[server] = count
-        links: Counter[int] = Counter()
-        for route in ring.routes:
-            nodes = [number.get(name, -1) for name in route]
-            if min(nodes) < 0:
-                return None
-            for here, there in pairwise(nodes):
-                link = network.link_between.get((here, there))
-                if link is None:
-                    return None
-                links[link] += 1
-        return Load(
-            np.fromiter(workers, np.int64, len(workers)),
-            np.fromiter(workers.values(), np.float64, len(workers)),
-            np.fromiter(links, np.int64, len(links)),
-            np.fromiter(links.values(), np.float64, len(links)),
-        )
+            links[link] += 1
+    return Load(
+        np.fromiter(workers, np.int64, len(workers)),
+        np.fromiter(workers.values(), np.float64, len(workers)),
+        np.fromiter(links, np.int64, len(links)),
+        np.fromiter(links.values(), np.float64, len(links)),
+    )
 
 
 @once_in_a_life
