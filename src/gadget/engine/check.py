@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gadget.engine.state import JobRecord, JobStatus, State
+from gadget.engine.state import JobRecord, JobStatus, State, find_available, find_standing
 from gadget.model.quantity import TOLERANCE
 
 _ENDINGS = frozenset((JobStatus.FINISHED, JobStatus.LEFT, JobStatus.REFUSED))
@@ -27,10 +27,17 @@ def _check_servers(state: State) -> Iterator[str]:
     known = state.cluster.server_by_name
     for name in sorted(state.down - known.keys()):
         yield f"{name!r} is down, which is no server"
-    if state.available.server_by_name.keys() != known.keys() - state.down:
+    for name in sorted(state.drained - known.keys()):
+        yield f"{name!r} is drained, which is no server"
+    if state.available.server_by_name.keys() != known.keys() - state.down - state.drained:
         yield "the available servers are not those that stand"
-    standing = sum(state.down.isdisjoint(link.ends) for link in state.cluster.links) if state.down else None
-    if len(state.available.links) != (len(state.cluster.links) if standing is None else standing):
+    if not (state.down or state.drained):
+        usable = len(state.cluster.links)
+    else:
+        usable = len(
+            find_available(state.cluster, state.down & known.keys(), state.drained & known.keys()).links
+        )
+    if len(state.available.links) != usable:
         yield "the available links are not those that stand"
 
 
@@ -56,7 +63,9 @@ def _check_jobs(state: State, sound: State | None) -> Iterator[str]:
 
 
 def _is_over(state: State, record: JobRecord) -> bool:
-    return not record.active.largest_ring or record.active.is_complete(state.slot_seconds)
+    # Where work is measured, a program may end by its own word.
+    by_itself = state.is_measured and record.ending is JobStatus.FINISHED
+    return by_itself or not record.active.largest_ring or record.active.is_complete(state.slot_seconds)
 
 
 def _new_records(
@@ -84,7 +93,7 @@ def _check_life(state: State, name: str, record: JobRecord) -> Iterator[str]:
             yield f"job {name!r} was served without having started"
     elif not record.arrived <= start <= state.slot - (not state.decided):
         yield f"job {name!r} started in slot {start}, was admitted in slot {record.arrived}"
-    elif not 0 <= record.slots_served <= state.slot - start:
+    elif not 0 <= record.slots_served <= (state.slot - start + state.decided) * (1 + TOLERANCE):
         yield f"job {name!r} was served in {record.slots_served} slots since its start in slot {start}"
     elif not record.resizes <= record.restarts <= state.slot - start - (not state.decided):
         yield f"job {name!r} has {record.restarts} restarts, {record.resizes} resizes since slot {start}"
@@ -93,19 +102,23 @@ def _check_life(state: State, name: str, record: JobRecord) -> Iterator[str]:
 def _check_service(name: str, record: JobRecord, *, is_measured: bool) -> Iterator[str]:
     """(2), (3): worker-slots that rings of its sizes can have added up to, and its budget can have paid."""
     job, served, slots = record.job, record.active.served, record.slots_served
-    if not slots * job.min_workers <= served <= slots * job.max_workers:
+    if (
+        not slots * job.min_workers
+        <= served * (1 + TOLERANCE)
+        <= slots * job.max_workers * (1 + TOLERANCE) ** 2
+    ):
         yield f"job {name!r} has {served} worker-slots from {slots} slots"
     if served > job.worker_slots * (1 + TOLERANCE):
         yield f"job {name!r} has {served} worker-slots, its budget pays for {job.worker_slots:g}"
     work = record.active.work_done
     if (work is None) != (job.work_is_proportional and not is_measured):
         yield f"job {name!r} has its work counted in two ways"
-    if work is not None and (work > 0) != (served > 0) and not (is_measured and not work):
+    if work is not None and (work > 0) != (served > 0) and not is_measured:
         yield f"job {name!r} has done {work:g} work in {served} worker-slots"
     if work is not None and job.work is not None and work > job.work * (1 + TOLERANCE):
         yield f"job {name!r} has done {work:g} work of {job.work:g}"
     lost = record.work_lost
-    if lost < 0 or (lost and not (record.restarts and job.loses_by_restart)):
+    if lost < 0 or (lost and not is_measured and not (record.restarts and job.loses_by_restart)):
         yield f"job {name!r} has lost {lost:g} work in {record.restarts} restarts"
     if work is not None and job.rate is not None and not is_measured:
         whole = job.rate * served
@@ -115,7 +128,9 @@ def _check_service(name: str, record: JobRecord, *, is_measured: bool) -> Iterat
 
 
 def _check_rings(state: State) -> Iterator[str]:
-    nodes = state.available.neighbours
+    nodes = (
+        find_standing(state.cluster, state.down).neighbours if state.drained else state.available.neighbours
+    )
     if len(state.running.ring_of) < len(state.running.rings):
         yield "a job has two rings"
     if state.restarting and not state.decided:

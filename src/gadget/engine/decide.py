@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from gadget.engine.events import SlotDecided
 from gadget.engine.state import State
+from gadget.model.ring import Allocation
 from gadget.model.snapshot import Snapshot
 from gadget.policies.policy import Policy, ask
 
@@ -16,9 +17,17 @@ def snapshot_of(state: State) -> Snapshot:
         state.slot,
         state.slots,
         state.slot_seconds,
-        state.running,
+        _usable(state),
         state.prices,
     )
+
+
+def _usable(state: State) -> Allocation:
+    """The rings that could go on: a policy cannot keep workers on servers that it does not see."""
+    if not state.drained:
+        return state.running
+    standing = state.available.server_by_name
+    return Allocation(tuple(ring for ring in state.running.rings if standing.keys() >= set(ring.workers)))
 
 
 def decide_slot(

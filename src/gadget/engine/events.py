@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from gadget.model.cluster import Cluster
 from gadget.model.decision import Decision
 from gadget.model.job import Job
+from gadget.model.timing import Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class ServerFailed:
     """A server went down with its links; every ring on it or through it stopped."""
 
     server: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,28 @@ class ServerReturned:
     """A failed server came back, with its links to nodes that stand."""
 
     server: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDrained:
+    """Somebody wants a server emptied: rings on it go on until the next decision, which sees it no more."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUndrained:
+    """A drained server may take workers again."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterChanged:
+    """The cluster is another one from now on; rings on nodes that it lacks have stopped."""
+
+    cluster: Cluster
+    slot_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +85,80 @@ class SlotServed:
 
     slot: int
     seen: tuple[Seen, ...] | None = None
+    share: float = 1.0
+    """How much of a whole slot it was: less than 1 where something made the next one begin early."""
 
 
-Event = JobsArrived | JobLeft | ServerFailed | ServerReturned | SlotDecided | SlotServed
+@dataclass(frozen=True, slots=True)
+class SlotObserved:
+    """A decision on the present slot was taken and not carried out; the next slot begins."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class JobFinished:
+    """The program of a job ended by itself, all done."""
+
+    job: str
+    work: float
+    """All the work that it did."""
+    share: float = 0.0
+    """How much of the present slot its ring ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class RingFailed:
+    """The ring of a job broke; the job waits again, with the work that its last good checkpoint holds."""
+
+    job: str
+    work: float
+    reason: str
+    share: float = 0.0
+    """How much of the present slot its ring ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLost:
+    """A job went on from less than it had done: its newest checkpoint was missing or unreadable."""
+
+    job: str
+    work: float
+    """What it went on from."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedMeasured:
+    """The rings of a job were seen to be faster or slower than it said; decisions reckon with this now."""
+
+    job: str
+    rate: float | None = None
+    timing: Timing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something worth knowing that changes no state: a late solver, a ring found running."""
+
+    topic: str
+    text: str
+
+
+Event = (
+    JobsArrived
+    | JobLeft
+    | JobFinished
+    | ServerFailed
+    | ServerReturned
+    | ServerDrained
+    | ServerUndrained
+    | ClusterChanged
+    | SlotDecided
+    | SlotServed
+    | SlotObserved
+    | RingFailed
+    | WorkLost
+    | SpeedMeasured
+    | Noted
+)

@@ -35,14 +35,20 @@ class JobRecord:
     """The slot in which it came."""
     first_start: int | None = None
     """The first slot in which it had a ring."""
-    slots_served: int = 0
-    """Slots in which it was served."""
+    ring_since: int | None = None
+    """The slot whose decision started its last ring: no other ring of the job has this number."""
+    slots_served: float = 0
+    """Slots in which it was served; one that was cut short counts by its part."""
     resizes: int = 0
     """How often its ring went on with another number of workers."""
     restarts: int = 0
     """How often a ring of it was a restart, see `ActiveJob.is_restart`; every resize is one."""
     work_lost: float = 0.0
     """Work that restarts have lost, as its `resize_cost` says."""
+    failures: int = 0
+    """How often its ring broke."""
+    last_failure: str | None = None
+    """Why it broke last."""
     ending: JobStatus | None = None
     """How it ended, if it has."""
     ended: int | None = None
@@ -74,8 +80,10 @@ class State:
     """True from the decision on the present slot until it is served."""
     down: frozenset[str] = frozenset()
     """Servers that have failed and not returned."""
+    drained: frozenset[str] = frozenset()
+    """Servers that shall take no workers; they still forward."""
     available: Cluster = field(kw_only=True)
-    """What stands of the cluster. One object as long as `down` is the same: solvers compile it once."""
+    """What may be used of the cluster. One object as long as that is the same: solvers compile it once."""
     active: Mapping[str, JobRecord] = field(default_factory=dict)
     """Jobs that wait or run, by name, in order of arrival."""
     ended: Mapping[str, JobRecord] = field(default_factory=dict)
@@ -114,3 +122,15 @@ def begin(scenario: Scenario, *, is_measured: bool = False) -> State:
         available=scenario.cluster,
         is_measured=is_measured,
     )
+
+
+def find_standing(cluster: Cluster, down: frozenset[str]) -> Cluster:
+    """What stands of a cluster: all but the servers that are down, and their links."""
+    return cluster.without(down) if down else cluster
+
+
+def find_available(cluster: Cluster, down: frozenset[str], drained: frozenset[str]) -> Cluster:
+    """What may be used of a cluster: what stands, less drained servers, which only forward."""
+    standing = find_standing(cluster, down)
+    empty = drained - down
+    return standing.without(empty, forwarding=True) if empty else standing

@@ -23,12 +23,14 @@ from gadget.model.decision import Decision
 from gadget.model.decoding import (
     build_cluster,
     build_decision,
+    build_jobs,
     build_profiles,
     build_scenario,
     build_snapshot,
 )
 from gadget.model.documents import DOCUMENTS, DecisionDoc
 from gadget.model.encoding import to_document
+from gadget.model.job import Job
 from gadget.model.profile import Profiles
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.model.yaml_text import YamlError, format_yaml, parse_yaml
@@ -43,6 +45,21 @@ HAND_WRITTEN_BYTES = 1_000_000
 def read_scenario(path: Path | str) -> Scenario:
     """The scenario in a file; BadFile says what is wrong with it."""
     return _read(Path(path), "scenario", build_scenario)
+
+
+def read_jobs(path: Path | str) -> tuple[Job, ...]:
+    """The jobs in a file: under `jobs` alone, or those of a scenario; BadFile says what is wrong with it."""
+    target = Path(path)
+    return read_jobs_content(target, _content(target))
+
+
+def read_jobs_content(path: Path, content: bytes) -> tuple[Job, ...]:
+    """The same of content that was read before; the path is for complaints."""
+    parse = _parse_json if _is_json(path, content) else _parse_yaml
+    raw = parse(path, content, "list of jobs")
+    if isinstance(raw, dict) and "cluster" in raw:
+        return _build(path, content, "scenario", build_scenario).jobs
+    return _build(path, content, "jobs", build_jobs)
 
 
 def read_snapshot(path: Path | str) -> Snapshot:

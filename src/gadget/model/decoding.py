@@ -12,9 +12,10 @@ from gadget.model.cluster import Cluster, Link, Server
 from gadget.model.decision import Decision, Status, Surrogate, Waiting
 from gadget.model.job import ActiveJob, Job
 from gadget.model.profile import Profile, Profiles
+from gadget.model.program import Program
 from gadget.model.resources import Resources
 from gadget.model.ring import Allocation, Ring
-from gadget.model.snapshot import Scenario, Snapshot
+from gadget.model.snapshot import Scenario, Snapshot, check_unique_jobs
 from gadget.model.timing import Timing
 from gadget.model.utility import Energy, Linear, Log, Sigmoid, Sqrt, Table, Utility
 
@@ -32,20 +33,29 @@ def build_scenario(found: doc.ScenarioDoc) -> Scenario:
     )
 
 
+def build_jobs(found: doc.JobsDoc) -> tuple[Job, ...]:
+    """The jobs that a document tells."""
+    shared = _Shared()
+    jobs = tuple(_each("jobs", found.jobs, lambda job: _job(job, shared)))
+    check_unique_jobs(job.name for job in jobs)
+    return jobs
+
+
+def build_active(found: doc.ActiveJobDoc) -> ActiveJob:
+    """The job under way that a document tells."""
+    return _active(found, _Shared())
+
+
 def build_snapshot(found: doc.SnapshotDoc) -> Snapshot:
     """The snapshot that a document tells."""
     shared = _Shared()
-
-    def active(job: doc.ActiveJobDoc) -> ActiveJob:
-        return ActiveJob(_job(job, shared), job.served, None if job.work_done is UNSET else job.work_done)
-
     return Snapshot(
         cluster=_cluster(found.cluster, shared),
-        jobs=tuple(_each("jobs", found.jobs, active)),
+        jobs=tuple(_each("jobs", found.jobs, lambda job: _active(job, shared))),
         slot=found.slot,
         slots=found.slots,
         slot_seconds=found.slot_seconds,
-        running=_allocation(found.running),
+        running=build_allocation(found.running),
     )
 
 
@@ -56,7 +66,7 @@ def build_decision(found: doc.DecisionDoc) -> Decision:
         slot=found.slot,
         policy=found.policy,
         seed=found.seed,
-        allocation=_allocation(found.rings),
+        allocation=build_allocation(found.rings),
         waiting=tuple(Waiting(one.job, one.reason, one.detail) for one in found.waiting),
         objective=found.objective,
         upper_bound=found.upper_bound,
@@ -70,12 +80,13 @@ def build_profiles(found: doc.ProfilesDoc) -> Profiles:
     """The profiles that a document tells."""
 
     def profile(one: doc.ProfileDoc) -> Profile:
-        return Profile(one.name, one.bandwidth_gbps, _timing(one.timing))
+        return Profile(one.name, one.bandwidth_gbps, build_timing(one.timing))
 
     return Profiles(tuple(_each("profiles", found.profiles, profile)))
 
 
-def _allocation(found: Iterable[doc.RingDoc]) -> Allocation:
+def build_allocation(found: Iterable[doc.RingDoc]) -> Allocation:
+    """The rings that a document tells."""
     return Allocation(tuple(Ring(ring.job, ring.workers, ring.routes) for ring in found))
 
 
@@ -116,7 +127,7 @@ def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
         utility=_utility(found.utility),
         bandwidth_gbps=found.bandwidth_gbps,
         rate=None if found.rate is UNSET else found.rate,
-        timing=None if found.timing is UNSET else _timing(found.timing),
+        timing=None if found.timing is UNSET else build_timing(found.timing),
         arrival=found.arrival,
         budget=None if found.budget is UNSET else shared.resources(found.budget, "budget"),
         resize_cost=found.resize_cost,
@@ -124,10 +135,31 @@ def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
         work=None if found.work is UNSET else found.work,
         deadline=None if found.deadline is UNSET else found.deadline,
         priority=found.priority,
+        min_runtime_seconds=found.min_runtime_seconds,
+        program=None if found.run is UNSET else _program(found.run),
     )
 
 
-def _timing(found: doc.TimingDoc) -> Timing:
+def _active(found: doc.ActiveJobDoc, shared: "_Shared") -> ActiveJob:
+    return ActiveJob(_job(found, shared), found.served, None if found.work_done is UNSET else found.work_done)
+
+
+def _program(found: doc.ProgramDoc) -> Program:
+    try:
+        return Program(
+            command=found.command,
+            working_dir=None if found.working_dir is UNSET else found.working_dir,
+            env=tuple(found.env.items()),
+            checkpoint_grace_seconds=found.checkpoint_grace_seconds,
+            start_seconds=found.start_seconds,
+            silence_seconds=found.silence_seconds,
+        )
+    except InvalidValue as error:
+        raise error.within("run") from None
+
+
+def build_timing(found: doc.TimingDoc) -> Timing:
+    """The timing that a document tells."""
     given = msgspec.structs.asdict(found)
     if found.local_gbps is UNSET:
         del given["local_gbps"]

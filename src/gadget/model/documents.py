@@ -133,6 +133,17 @@ class EnergyDoc(_UtilityDoc, tag="energy", frozen=True):
 UtilityDoc = ProgressDoc | EnergyDoc
 
 
+class ProgramDoc(_Document, frozen=True, kw_only=True):
+    """What each worker of a job runs in the live service."""
+
+    command: Annotated[tuple[str, ...], Meta(min_length=1)]
+    working_dir: str | UnsetType = UNSET
+    env: dict[str, str] = {}
+    checkpoint_grace_seconds: AtLeastZero = 30
+    start_seconds: Positive = 120
+    silence_seconds: Positive = 60
+
+
 class JobDoc(_Document, frozen=True, kw_only=True):
     """A job of a scenario; exactly one of `rate` and `timing` gives its speed."""
 
@@ -149,6 +160,8 @@ class JobDoc(_Document, frozen=True, kw_only=True):
     work: Positive | UnsetType = UNSET
     deadline: Slots | UnsetType = UNSET
     priority: Positive = 1
+    min_runtime_seconds: AtLeastZero = 0
+    run: ProgramDoc | UnsetType = UNSET
     utility: UtilityDoc
 
 
@@ -175,6 +188,13 @@ class ScenarioDoc(_Document, frozen=True, kw_only=True):
     slot_seconds: Positive = DEFAULT_SLOT_SECONDS
     cluster: ClusterDoc
     jobs: list[JobDoc]
+
+
+class JobsDoc(_Document, frozen=True, kw_only=True):
+    """Jobs to submit to the live service."""
+
+    version: Literal[1]
+    jobs: Annotated[list[JobDoc], Meta(min_length=1)]
 
 
 class SnapshotDoc(_Document, frozen=True, kw_only=True):
@@ -242,9 +262,10 @@ class ProfilesDoc(_Document, frozen=True, kw_only=True):
     profiles: list[ProfileDoc]
 
 
-FileDoc = ScenarioDoc | SnapshotDoc | DecisionDoc | ProfilesDoc | ClusterFileDoc | ClusterDoc
+FileDoc = ScenarioDoc | JobsDoc | SnapshotDoc | DecisionDoc | ProfilesDoc | ClusterFileDoc | ClusterDoc
 DOCUMENTS: dict[str, type[FileDoc]] = {
     "scenario": ScenarioDoc,
+    "jobs": JobsDoc,
     "snapshot": SnapshotDoc,
     "decision": DecisionDoc,
     "profiles": ProfilesDoc,

@@ -4,10 +4,12 @@ import math
 from typing import Any
 
 from gadget.errors import InvalidValue
+from gadget.model.cluster import Cluster
 from gadget.model.decision import Decision
 from gadget.model.documents import VERSION
 from gadget.model.job import ActiveJob, Job
 from gadget.model.profile import Profile, Profiles
+from gadget.model.program import Program
 from gadget.model.resources import Resources
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Scenario, Snapshot
@@ -19,16 +21,16 @@ def to_document(value: Scenario | Snapshot | Decision | Profiles) -> dict[str, A
     """The value's document: plain dictionaries, lists, text and numbers."""
     match value:
         case Scenario():
-            return {**_head(value), "jobs": [_job_doc(job) for job in value.jobs]}
+            return {**_head(value), "jobs": [job_document(job) for job in value.jobs]}
         case Snapshot():
             document = {
                 "version": VERSION,
                 "slot": value.slot,
                 **_head(value),
-                "jobs": [_active_doc(active) for active in value.jobs],
+                "jobs": [active_document(active) for active in value.jobs],
             }
             if value.running.rings:
-                document["running"] = [_ring_doc(ring) for ring in value.running.rings]
+                document["running"] = [ring_document(ring) for ring in value.running.rings]
             return document
         case Decision():
             return _decision_doc(value)
@@ -37,20 +39,25 @@ def to_document(value: Scenario | Snapshot | Decision | Profiles) -> dict[str, A
 
 
 def _head(value: Scenario | Snapshot) -> dict[str, Any]:
-    cluster = value.cluster
     return {
         "version": VERSION,
         "slots": value.slots,
         "slot_seconds": _number(value.slot_seconds),
-        "cluster": {
-            "servers": [{"name": s.name, "resources": _amounts(s.resources)} for s in cluster.servers],
-            "switches": list(cluster.switches),
-            "links": [{"ends": list(link.ends), "gbps": _number(link.gbps)} for link in cluster.links],
-        },
+        "cluster": cluster_document(value.cluster),
     }
 
 
-def _job_doc(job: Job) -> dict[str, Any]:
+def cluster_document(cluster: Cluster) -> dict[str, Any]:
+    """A cluster's part of a document."""
+    return {
+        "servers": [{"name": s.name, "resources": _amounts(s.resources)} for s in cluster.servers],
+        "switches": list(cluster.switches),
+        "links": [{"ends": list(link.ends), "gbps": _number(link.gbps)} for link in cluster.links],
+    }
+
+
+def job_document(job: Job) -> dict[str, Any]:
+    """A job's part of a document."""
     document: dict[str, Any] = {
         "name": job.name,
         "arrival": job.arrival,
@@ -63,7 +70,7 @@ def _job_doc(job: Job) -> dict[str, Any]:
     if job.rate is not None:
         document["rate"] = _number(job.rate)
     if job.timing is not None:
-        document["timing"] = _timing_doc(job.timing)
+        document["timing"] = timing_document(job.timing)
     if job.resize_cost:
         document["resize_cost"] = _number(job.resize_cost)
     if job.restart_seconds is not None:
@@ -74,26 +81,41 @@ def _job_doc(job: Job) -> dict[str, Any]:
         document["deadline"] = job.deadline
     if job.priority != 1:
         document["priority"] = _number(job.priority)
+    if job.min_runtime_seconds:
+        document["min_runtime_seconds"] = _number(job.min_runtime_seconds)
+    if job.program is not None:
+        document["run"] = _program_doc(job.program)
     document["utility"] = _utility_doc(job.utility)
     return document
+
+
+def _program_doc(program: Program) -> dict[str, Any]:
+    document: dict[str, Any] = {"command": list(program.command)}
+    if program.working_dir is not None:
+        document["working_dir"] = program.working_dir
+    if program.env:
+        document["env"] = dict(program.env)
+    return {**document, **_fields(program)}
 
 
 def _profile_doc(profile: Profile) -> dict[str, Any]:
     return {
         "name": profile.name,
         "bandwidth_gbps": _number(profile.bandwidth_gbps),
-        "timing": _timing_doc(profile.timing),
+        "timing": timing_document(profile.timing),
     }
 
 
-def _timing_doc(timing: Timing) -> dict[str, Any]:
+def timing_document(timing: Timing) -> dict[str, Any]:
+    """A timing's part of a document."""
     # What extends Eq. (1) is left out where it changes nothing.
     document = _fields(timing)
     return {key: value for key, value in document.items() if value or key not in ("hop_ms", "overlap")}
 
 
-def _active_doc(active: ActiveJob) -> dict[str, Any]:
-    document = {**_job_doc(active.job), "served": _number(active.served)}
+def active_document(active: ActiveJob) -> dict[str, Any]:
+    """A job of a snapshot."""
+    document = {**job_document(active.job), "served": _number(active.served)}
     if active.work_done is not None:
         document["work_done"] = _number(active.work_done)
     return document
@@ -112,7 +134,8 @@ def _utility_doc(utility: Utility) -> dict[str, Any]:
             return {"kind": utility.kind, **_fields(utility)}
 
 
-def _ring_doc(ring: Ring) -> dict[str, Any]:
+def ring_document(ring: Ring) -> dict[str, Any]:
+    """A ring's part of a document."""
     return {"job": ring.job, "workers": list(ring.workers), "routes": [list(route) for route in ring.routes]}
 
 
@@ -126,7 +149,7 @@ def _decision_doc(decision: Decision) -> dict[str, Any]:
         "upper_bound": _maybe(decision.upper_bound),
         "status": str(decision.status),
         "seconds": decision.seconds,
-        "rings": [_ring_doc(ring) for ring in decision.allocation.rings],
+        "rings": [ring_document(ring) for ring in decision.allocation.rings],
         "waiting": [{"job": w.job, "reason": str(w.reason), "detail": w.detail} for w in decision.waiting],
     }
     if decision.surrogate is not None:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gadget.errors import InvalidValue
 from gadget.model.names import check_name
+from gadget.model.program import Program
 from gadget.model.quantity import (
     MOST_SLOTS,
     MOST_WORKERS,
@@ -59,6 +60,11 @@ class Job:
     priority: float = 1
     """How much it counts beside others; only objectives and policies with weights look at it."""
 
+    min_runtime_seconds: float = 0.0
+    """How long a ring of it is left as it is once it runs; only the live service looks at it."""
+    program: Program | None = None
+    """What its workers run; only the live service looks at it."""
+
     worth: Utility = field(init=False, repr=False, compare=False)
     """The utility of what it can do: as given, and level from its total work on."""
     worker_slots: float = field(init=False, repr=False, compare=False)
@@ -96,6 +102,7 @@ class Job:
             )
         check_at_least_zero("bandwidth_gbps", self.bandwidth_gbps)
         check_at_least_zero("resize_cost", self.resize_cost)
+        check_at_least_zero("min_runtime_seconds", self.min_runtime_seconds)
         if self.restart_seconds is not None:
             check_at_least_zero("restart_seconds", self.restart_seconds)
         if self.timing is None:

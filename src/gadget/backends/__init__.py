@@ -1,0 +1,1 @@
+"""Where rings really run: processes, sockets and networks, behind one protocol."""

@@ -1,0 +1,1 @@
+"""Wall time: the clock, the controller and its recovery."""
