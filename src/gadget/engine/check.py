@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from gadget.engine.state import JobRecord, JobStatus, State, find_available, find_standing
 from gadget.model.quantity import TOLERANCE
 
-_ENDINGS = frozenset((JobStatus.FINISHED, JobStatus.LEFT, JobStatus.REFUSED))
+_ENDINGS = frozenset((JobStatus.FINISHED, JobStatus.LEFT, JobStatus.REFUSED, JobStatus.FAILED))
 
 
 def check_state(state: State, *, sound: State | None = None) -> list[str]:
@@ -58,7 +58,7 @@ def _check_jobs(state: State, sound: State | None) -> Iterator[str]:
             yield f"job {name!r} has ended, but not said how and when"
         elif not record.arrived <= record.ended <= state.slot:
             yield f"job {name!r} arrived in slot {record.arrived}, so it cannot have ended in {record.ended}"
-        elif record.ending is not JobStatus.LEFT and not _is_over(state, record):
+        elif record.ending not in (JobStatus.LEFT, JobStatus.FAILED) and not _is_over(state, record):
             yield f"job {name!r} has {record.ending}, but its budget pays for another ring"
 
 

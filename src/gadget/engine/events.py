@@ -1,6 +1,7 @@
 """What has happened: frozen values, in the past tense; applied in order they rebuild any state."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from gadget.model.cluster import Cluster
@@ -107,6 +108,17 @@ class JobFinished:
     """How much of the present slot its ring ran."""
 
 
+class Cause(StrEnum):
+    """What broke a ring."""
+
+    WORKER = "worker"
+    """A worker ended, or never came up."""
+    HUNG = "hung"
+    """A worker said nothing for too long."""
+    SERVER = "server"
+    """One of its servers went away: no fault of the job."""
+
+
 @dataclass(frozen=True, slots=True)
 class RingFailed:
     """The ring of a job broke; the job waits again, with the work that its last good checkpoint holds."""
@@ -114,6 +126,8 @@ class RingFailed:
     job: str
     work: float
     reason: str
+    """What people read."""
+    cause: Cause = Cause.WORKER
     share: float = 0.0
     """How much of the present slot its ring ran."""
 
@@ -135,6 +149,13 @@ class SpeedMeasured:
     job: str
     rate: float | None = None
     timing: Timing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobsForgotten:
+    """Nothing more is kept of these jobs, which ended long ago; their names are free again."""
+
+    jobs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,5 +181,6 @@ Event = (
     | RingFailed
     | WorkLost
     | SpeedMeasured
+    | JobsForgotten
     | Noted
 )

@@ -7,6 +7,7 @@ from enum import StrEnum
 from gadget.errors import ImpossibleEvent
 from gadget.model.cluster import Cluster
 from gadget.model.job import ActiveJob, Job
+from gadget.model.names import nearest_hint
 from gadget.model.prices import Prices
 from gadget.model.ring import Allocation
 from gadget.model.snapshot import NOTHING_RUNS, Scenario
@@ -23,6 +24,8 @@ class JobStatus(StrEnum):
     """It was cancelled."""
     REFUSED = "refused"
     """Its budget paid for no ring from the start."""
+    FAILED = "failed"
+    """Its rings broke again and again without getting any further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,10 @@ class JobRecord:
     """How often its ring broke."""
     last_failure: str | None = None
     """Why it broke last."""
+    fruitless: int = 0
+    """How often in a row its ring broke by its own fault without getting any further."""
+    broke_at: float = -1.0
+    """The work that its last failure left."""
     ending: JobStatus | None = None
     """How it ended, if it has."""
     ended: int | None = None
@@ -103,6 +110,13 @@ class State:
         if record is None:
             raise ImpossibleEvent(f"no job named {job!r} has arrived by slot {self.slot}.")
         return record
+
+    def active_record(self, job: str) -> JobRecord:
+        """The record of a job that waits or runs; ImpossibleEvent if it does not."""
+        if job not in self.active:
+            fate = f"has {self.ended[job].ending}" if job in self.ended else "has not arrived"
+            raise ImpossibleEvent(f"job {job!r} {fate} in slot {self.slot}{nearest_hint(job, self.active)}.")
+        return self.active[job]
 
     def status_of(self, job: str) -> JobStatus:
         """What has become of a job."""

@@ -153,6 +153,7 @@ def _program(found: doc.ProgramDoc) -> Program:
             checkpoint_grace_seconds=found.checkpoint_grace_seconds,
             start_seconds=found.start_seconds,
             silence_seconds=found.silence_seconds,
+            retries=found.retries,
         )
     except InvalidValue as error:
         raise error.within("run") from None

@@ -142,6 +142,7 @@ class ProgramDoc(_Document, frozen=True, kw_only=True):
     checkpoint_grace_seconds: AtLeastZero = 30
     start_seconds: Positive = 120
     silence_seconds: Positive = 60
+    retries: Annotated[int, Meta(ge=0, le=1_000_000)] = 5
 
 
 class JobDoc(_Document, frozen=True, kw_only=True):

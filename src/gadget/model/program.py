@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gadget.errors import InvalidValue
-from gadget.model.quantity import check_at_least_zero, check_positive
+from gadget.model.quantity import check_at_least_zero, check_positive, check_whole
 
 # A name that every shell takes; the service sets names that begin like this itself.
 _RESERVED_PREFIX = "GADGET_"
@@ -26,7 +26,11 @@ class Program:
     silence_seconds: float = 60.0
     """How long it may say nothing afterwards before it counts as hung."""
 
+    retries: int = 5
+    """How often in a row its ring may break without getting any further before the job is given up."""
+
     def __post_init__(self) -> None:
+        check_whole("retries", self.retries, 0, 1_000_000)
         if not self.command or not self.command[0]:
             raise InvalidValue("command", "is empty", "Give the program and its arguments")
         for place, word in enumerate(self.command):
