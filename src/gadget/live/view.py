@@ -48,6 +48,10 @@ class RingShown:
     """Seconds of an iteration, measured."""
     predicted_step_seconds: float | None = None
     """Seconds of an iteration by the job's own timing when the ring was started, where it has one."""
+    work_per_second: float | None = None
+    """Its speed, measured since its first word of progress."""
+    predicted_work_per_second: float | None = None
+    """Its speed by what the job said when the ring was started."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,231 @@
+"""Who decides: a policy in a process of its own, which may be late, fail or die without harm."""
+
+import contextlib
+import io
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+from gadget.errors import GadgetError
+from gadget.model.cluster import Cluster
+from gadget.model.decision import Decision
+from gadget.model.job import Job
+from gadget.model.snapshot import Snapshot
+from gadget.policies.policy import Policy, ask
+from gadget.policies.registry import build_policy
+
+_READY_SECONDS = 180.0
+"""A first start may have to compile the solver's kernels."""
+
+
+class DecisionFailed(GadgetError):
+    """No decision came: late, a fault of the policy, or its process died."""
+
+
+class Decider(Protocol):
+    """Decides slots under a time limit."""
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        """The decision on this snapshot; DecisionFailed if there is none in time."""
+        ...
+
+    def close(self) -> None:
+        """End what was started."""
+        ...
+
+
+class Here:
+    """The policy in this process: for tests, and where there is nothing to protect."""
+
+    def __init__(self, policy: Policy, seed: int) -> None:
+        self._policy, self._seed = policy, seed
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        """The decision on this snapshot."""
+        return ask(self._policy, snapshot, self._seed)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Apart:
+    """The policy in a process of its own; one that is late is ended, and another one takes its place."""
+
+    def __init__(self, policy: str, seed: int, limit_seconds: float) -> None:
+        build_policy(policy)  # complains here and now, not there and later
+        self._policy, self._seed, self._limit = policy, seed, limit_seconds
+        self._process: _Process | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Have a process ready; called beforehand, no decision waits for its start."""
+        if self._process is None:
+            self._process = _Process(self._policy, self._seed)
+
+    @property
+    def process_id(self) -> int | None:
+        """The process that decides, if there is one."""
+        return None if self._process is None else self._process.id
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        """The decision on this snapshot; DecisionFailed if there is none in time."""
+        self.start()
+        process = self._process
+        assert process is not None  # it was just started
+        try:
+            return process.ask(snapshot, self._limit)
+        except DecisionFailed:
+            if not process.is_ready:
+                self._process = None
+                process.end()
+                self.start()
+            raise
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+
+class _Process:
+    def __init__(self, policy: str, seed: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(theirs, policy, seed, os.getpid()), name="gadget-solver", daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self._sent = _Sent()
+        self._warm = False
+        self.is_ready = True
+        """False from the moment when it did not answer as it should."""
+
+    @property
+    def id(self) -> int | None:
+        return self._process.pid
+
+    def ask(self, snapshot: Snapshot, limit: float) -> Decision:
+        try:
+            if not self._warm:
+                if self._receive(_READY_SECONDS) != "ready":
+                    raise DecisionFailed("the solver process did not start")
+                self._warm = True
+            self._pipe.send_bytes(self._sent.pack(snapshot))
+            answer = self._receive(limit)
+        except DecisionFailed:
+            self.is_ready = False
+            raise
+        except (EOFError, OSError) as error:
+            self.is_ready = False
+            self._process.join(1)
+            code = self._process.exitcode
+            raise DecisionFailed(
+                f"the solver process died{f' of signal {-code}' if code is not None and code < 0 else ''}"
+            ) from error
+        if isinstance(answer, Decision):
+            return answer
+        raise DecisionFailed(str(answer))
+
+    def _receive(self, limit: float) -> Any:
+        if not self._pipe.poll(limit):
+            raise DecisionFailed(f"the solver took longer than {limit:g} s")
+        return self._sent.unpack(self._pipe.recv_bytes())
+
+    def end(self) -> None:
+        self.is_ready = False
+        self._pipe.close()
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join(5)
+
+
+class _Sent:
+    """What the other side has: jobs and clusters go over once, so that the solver's caches hold there too."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._kept: dict[int, object] = {}
+        self._next = 0
+
+    def pack(self, snapshot: Snapshot) -> bytes:
+        current = (snapshot.cluster, *(active.job for active in snapshot.jobs))
+        known, self._kept = self._kept, {id(one): one for one in current}
+        gone = [self._numbers.pop(one) for one in known if one not in self._kept]
+        fresh = {}
+        for one in current:
+            if id(one) not in self._numbers:
+                self._numbers[id(one)] = self._next
+                fresh[self._next] = one
+                self._next += 1
+        return pickle.dumps((gone, fresh, _pack(snapshot, self._numbers)), protocol=5)
+
+    def unpack(self, answer: bytes) -> Any:
+        """What our own process wrote, with our own jobs and cluster in it."""
+        return _unpack(answer, {number: self._kept[one] for one, number in self._numbers.items()})
+
+
+def _pack(value: object, numbers: dict[int, int]) -> bytes:
+    buffer = io.BytesIO()
+    _Pickler(buffer, numbers).dump(value)
+    return buffer.getvalue()
+
+
+def _unpack(content: bytes, known: dict[int, object]) -> Any:
+    return _Unpickler(io.BytesIO(content), known).load()
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, numbers: dict[int, int]) -> None:
+        super().__init__(file, protocol=5)
+        self._numbers = numbers
+
+    def persistent_id(self, obj: Any) -> int | None:
+        return self._numbers.get(id(obj)) if isinstance(obj, Cluster | Job) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, known: dict[int, object]) -> None:
+        super().__init__(file)
+        self._known = known
+
+    def persistent_load(self, pid: Any) -> object:
+        return self._known[pid]
+
+
+def _serve(pipe: Connection, policy_text: str, seed: int, parent: int) -> None:
+    """The other side: decide what comes, until nobody asks any more."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    _end_with(parent)
+    policy = build_policy(policy_text)
+    known: dict[int, object] = {}
+    with contextlib.suppress(EOFError, BrokenPipeError, OSError):
+        pipe.send_bytes(pickle.dumps("ready"))
+        while True:
+            gone, fresh, body = pickle.loads(pipe.recv_bytes())
+            for number in gone:
+                known.pop(number, None)
+            known.update(fresh)
+            try:
+                answer: Decision | str = ask(policy, _unpack(body, known), seed)
+            except Exception as error:
+                answer = f"{type(error).__name__}: {error}"
+            pipe.send_bytes(_pack(answer, {id(one): number for number, one in known.items()}))
+
+
+def _end_with(parent: int) -> None:
+    """Do not outlive the service, not even one that was killed in the middle of a decision."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            stop.wait(0.5)
+        os._exit(1)
+
+    stop = threading.Event()
+    threading.Thread(target=watch, daemon=True).start()
