@@ -25,7 +25,7 @@ from gadget.engine.state_documents import build_state, state_document
 from gadget.errors import BadJournal, ImpossibleEvent, InvalidValue, JournalFailed, JournalTaken
 from gadget.store.journal_file import MEND, check_journal, create_journal
 from gadget.store.lock import ProcessLock
-from gadget.store.sqlite import is_damage, open_reader, open_writer
+from gadget.store.sqlite import is_damage, open_reader, open_writer, reason_of
 from gadget.store.tables import events, meta, states
 
 DEFAULT_KEEP = 200_000
@@ -234,11 +234,10 @@ class Journal:
         try:
             yield
         except SQLAlchemyError as error:
-            said = str(getattr(error, "orig", None) or error)
             if is_damage(error):
-                raise BadJournal(f"{self._path}: is damaged ({said}). {MEND}.") from None
+                raise BadJournal(f"{self._path}: is damaged ({reason_of(error)}). {MEND}.") from None
             raise JournalFailed(
-                f"{self._path}: cannot be used now ({said}). Look for room and permissions on its disk."
+                f"{self._path}: cannot be used now ({reason_of(error)}). Look for room and permissions on its disk."
             ) from None
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gadget.errors import BadJournal, JournalFailed
 from gadget.files import read_start
-from gadget.store.sqlite import open_writer
+from gadget.store.sqlite import open_writer, reason_of
 from gadget.store.tables import APPLICATION_ID, SCHEMA_VERSION, events, meta, metadata, states
 
 MEND = "Restore a backup of it, or move it away to begin anew"
@@ -33,7 +33,7 @@ def create_journal(path: Path, begin: dict[str, Any]) -> None:
         aside.rename(path)
         _sync_folder(path.parent)
     except (OSError, SQLAlchemyError) as error:
-        said = error.strerror if isinstance(error, OSError) else getattr(error, "orig", error)
+        said = error.strerror if isinstance(error, OSError) else reason_of(error)
         raise JournalFailed(
             f"{path}: cannot be made ({said}). Look for room and permissions in its folder."
         ) from None

@@ -50,6 +50,11 @@ def is_damage(error: Exception) -> bool:
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
+def reason_of(error: Exception) -> str:
+    """What the database said, without the statement."""
+    return str(getattr(error, "orig", None) or error)
+
+
 def _open(path: Path) -> Engine:
     return create_engine(
         URL.create("sqlite", database=str(path)),
