@@ -237,7 +237,8 @@ class Journal:
             if is_damage(error):
                 raise BadJournal(f"{self._path}: is damaged ({reason_of(error)}). {MEND}.") from None
             raise JournalFailed(
-                f"{self._path}: cannot be used now ({reason_of(error)}). Look for room and permissions on its disk."
+                f"{self._path}: cannot be used now ({reason_of(error)}). "
+                "Look for room and permissions on its disk."
             ) from None
 
 
