@@ -67,7 +67,7 @@ class JournalTaken(BadInput):
 
 
 class JournalFailed(GadgetError):
-    """The journal cannot be written to or read now; what failed left nothing behind, so try again."""
+    """The journal cannot be written to or read now; nothing is half written, and it may be tried again."""
 
 
 class BadOption(BadInput):
