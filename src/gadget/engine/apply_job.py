@@ -79,6 +79,8 @@ def _break(state: State, event: RingFailed) -> State:
     record = _charge(state, record, event.share)
     if state.is_measured:
         record = _roll_back(record, event.work)
+    if event.cause is Cause.SERVICE:
+        return _settle(_without_ring(state, event.job), record)
     kept = record.active.work_done or 0.0
     stuck = kept <= record.broke_at and state.is_measured
     fruitless = record.fruitless if event.cause is Cause.SERVER else 1 + (record.fruitless if stuck else 0)

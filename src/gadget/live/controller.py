@@ -28,11 +28,13 @@ from gadget.backends.words import Word
 from gadget.engine.apply import apply
 from gadget.engine.check import check_state
 from gadget.engine.events import (
+    Cause,
     Event,
     JobLeft,
     JobsArrived,
     JobsForgotten,
     Noted,
+    RingFailed,
     Seen,
     ServerDrained,
     ServerUndrained,
@@ -350,6 +352,26 @@ class Controller:
                 self._note("ring", f"{one.key} was found {one.phase} and should not be; it is stopped")
         self._engine_is_there = True
         self.faults.end("engine")
+
+    def stop_rings(self) -> None:
+        """Take every ring out of the world in good order; their jobs wait for a later life."""
+        self._close_slot()
+        if stopped := [
+            RingFailed(
+                ring.job,
+                self.state.active[ring.job].active.work_done or 0.0,
+                "the service was stopped",
+                Cause.SERVICE,
+            )
+            for ring in self.state.running.rings
+        ]:
+            self._record(*stopped)
+        self._order()
+
+    def settle(self) -> bool:
+        """Take note of rings that have left meanwhile; True when none is there any more."""
+        self._follow_world()
+        return not self.fleet.rings or not self._engine_is_there
 
     # What is shown.
 
