@@ -31,9 +31,16 @@ class NetworkFailed(GadgetError):
 class Namespaces:
     """The namespaces of one cluster. Nothing is there before `make`, nothing after `remove`."""
 
+    interface = "eth0"
+
     def __init__(self, cluster: Cluster, instance: str, *, scale: float = 1.0) -> None:
         self.instance = instance
         self.plan: Plan = build_plan(cluster, instance, scale)
+
+    @property
+    def identity(self) -> str:
+        """Equal for equal networks: what is there can be used again."""
+        return self.plan.fingerprint
 
     def make(self) -> None:
         """Make all of them, after removing what is left under their names."""
@@ -99,7 +106,9 @@ def why_no_namespaces() -> str:
         return f"{missing[0]} is missing; install iproute2"
     some = Resources({"gpu": 1})
     trial = Cluster(
-        (Server("a", some), Server("b", some)), ("switch",), (Link(("a", "switch"), 1), Link(("b", "switch"), 1))
+        (Server("a", some), Server("b", some)),
+        ("switch",),
+        (Link(("a", "switch"), 1), Link(("b", "switch"), 1)),
     )
     namespaces = Namespaces(trial, f"trial of process {os.getpid()}")
     try:
