@@ -143,10 +143,9 @@ class _Voice:
             self._family, _, _, _, self._address = socket.getaddrinfo(*_endpoint(report[4:]))[0]
         self._socket = socket.socket()
         self._socket.close()
-        self._hello, self._retry_at = hello, 0.0
+        self._hello, self._rest, self._retry_at = hello, b"", 0.0
         # What waits to be said; what is said anew on every connection, because it holds all that came before.
         self._waiting, self._newest = dict[str, bytes](), dict[str, bytes]()
-        self._rest = b""  # of what was begun to be sent
         self._speak()
 
     def say(self, kind: str, **fields: object) -> None:
