@@ -1,0 +1,368 @@
+"""The local engine: every worker a real process of this machine, every server a network namespace.
+
+Without root, or where asked to, servers are addresses on the loopback device instead. Workers outlive the
+service; the next life finds them by what it wrote down and by their environment.
+
+A launch with a number not above the largest that was launched for its job is refused: it is reported FAILED,
+and nothing of it is kept. Orders for a ring that is here already change nothing.
+"""
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+from gadget.backends.backend import (
+    Dismissal,
+    Inventory,
+    Launch,
+    Report,
+    RingFound,
+    RingKey,
+    RingMoved,
+    RingPhase,
+    ServerCameBack,
+    ServerWentAway,
+)
+from gadget.backends.local_folder import LocalFolder, Record, read_tail
+from gadget.backends.local_processes import Process, find_by_environment, read_boot, send
+from gadget.backends.local_ring import LocalRing
+from gadget.backends.local_seats import NoRoom, Seats, is_port_free
+from gadget.backends.local_shepherd import start_rank
+from gadget.backends.loopback import Loopback
+from gadget.backends.netns import Namespaces, NetworkFailed, why_no_namespaces
+from gadget.backends.worker_environment import Seat, build_worker_environment, why_it_cannot_start
+from gadget.errors import BadFile, BadOption
+from gadget.model.cluster import Cluster
+
+_TICK_SECONDS = 0.1
+_QUICK_TICK_SECONDS = 0.02
+# Removal gives up on processes that nothing ends.
+_CLOSE_SECONDS = 15.0
+# More namespaces than this are made only if they are asked for.
+_MOST_BY_ITSELF = 200
+
+_log = logging.getLogger(__name__)
+
+
+class Network(StrEnum):
+    """What joins the servers."""
+
+    NAMESPACES = "namespaces"
+    LOOPBACK = "loopback"
+    AUTO = "auto"
+    """Namespaces where they can be made."""
+
+
+class LocalBackend:
+    """A backend (see `gadget.backends.backend.Backend`) on this machine."""
+
+    name = "local"
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        folder: Path,
+        instance: str,
+        *,
+        network: Network | str = Network.AUTO,
+        scale: float = 1.0,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`scale` is real bits per bit of the cluster's links; `environment` is what workers start from."""
+        self.cluster = cluster
+        self.instance = instance
+        self.network = Network(network)
+        """After `open` what it really is: namespaces or loopback."""
+        self._scale = scale
+        self._environment = dict(os.environ if environment is None else environment)
+        self._folder = LocalFolder(folder)
+        self._rings: dict[RingKey, LocalRing] = {}
+        self._away: set[str] = set()
+        self._reports: list[Report] = []
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._is_closing = False
+        self._monitor: threading.Thread | None = None
+        self._deliver: Callable[[Report], None] = _log.debug
+        self._boot = read_boot()
+        self._wires: Loopback | Namespaces
+        self._seats: Seats
+
+    def open(self, deliver: Callable[[Report], None]) -> Inventory:
+        """Make the network or find it, adopt the rings of an earlier life, end its strays."""
+        wires = self._choose_wires()
+        self._folder.open()
+        try:
+            self._wires = wires
+            addresses = {server.name: wires.address(server.name) for server in self.cluster.servers}
+            # In a namespace nobody but its ranks can listen, and what they hold is counted.
+            is_free = is_port_free if isinstance(wires, Loopback) else lambda address, port: True  # noqa: ARG005
+            self._seats = Seats(self.cluster, addresses, is_free)
+            self._adopt()
+            self._open_wires()
+        except BaseException:
+            self._folder.close()
+            raise
+        self._deliver = deliver
+        self._monitor = threading.Thread(target=self._watch, name="gadget-local-engine", daemon=True)
+        self._monitor.start()
+        return Inventory(self.cluster, frozenset(self._away))
+
+    def survey(self) -> Sequence[RingFound]:
+        """Every ring, also those that are over and not forgotten."""
+        with self._lock:
+            return [ring.tell() for ring in self._rings.values()]
+
+    def launch(self, order: Launch) -> None:
+        """Write the ring down, and have it started at once by the watching thread."""
+        with self._lock:
+            if order.key not in self._rings:
+                self._take(order)
+        self._wake.set()
+
+    def dismiss(self, order: Dismissal) -> None:
+        """Ask its workers to leave; unknown rings have left."""
+        with self._lock:
+            if (ring := self._rings.get(order.key)) is not None:
+                self._reports += ring.dismiss(time.monotonic() + order.grace_seconds, order.reason)
+        self._wake.set()
+
+    def forget(self, key: RingKey) -> None:
+        """Keep nothing more of a ring that is over; one that is not is kept."""
+        with self._lock:
+            ring = self._rings.get(key)
+            if ring is not None and ring.phase.is_over:
+                del self._rings[key]
+                self._folder.drop(key)
+
+    def read_log(self, job: str, *, rank: int, lines: int) -> str:
+        """The last lines of this rank in the job's newest ring, empty without one."""
+        path = self._folder.newest_log(job, rank)
+        return "" if path is None else read_tail(path, lines)
+
+    def fail_server(self, name: str, reason: str = "it was failed on purpose") -> None:
+        """As if the server had died: its processes and links are gone, and so are rings through it."""
+        with self._lock:
+            if name in self._away:
+                return
+            self._check_server(name)
+            self._away.add(name)
+            self._note_away()
+            self._reports.append(ServerWentAway(name, reason))
+            for ring in self._rings.values():
+                if name in ring.record.workers:
+                    ring.break_off(f"server {name} went away: {reason}")
+            self._wires.set_links(name, up=False)
+        self._wake.set()
+
+    def return_server(self, name: str) -> None:
+        """Bring a failed server back, empty."""
+        with self._lock:
+            if name not in self._away:
+                return
+            self._wires.set_links(name, up=True)
+            self._away.discard(name)
+            self._note_away()
+            self._reports.append(ServerCameBack(name))
+        self._wake.set()
+
+    def close(self, *, keep_rings: bool) -> None:
+        """Stop watching; unless rings are kept, end every process and remove what was made but logs."""
+        monitor, self._monitor = self._monitor, None
+        if monitor is None:
+            return
+        self._is_closing = True
+        self._wake.set()
+        monitor.join(_CLOSE_SECONDS)
+        try:
+            if not keep_rings:
+                self._remove_all()
+        finally:
+            self._folder.close()
+
+    def _choose_wires(self) -> Loopback | Namespaces:
+        why = ""
+        if self.network is not Network.LOOPBACK:
+            why = why_no_namespaces()
+            if self.network is Network.NAMESPACES and why:
+                raise BadOption(f"network = namespaces: {why}. Mend that, or choose loopback.")
+            if self.network is Network.AUTO and len(self.cluster.nodes) > _MOST_BY_ITSELF:
+                why = "the cluster is large"
+        if self.network is Network.LOOPBACK or why:
+            self.network = Network.LOOPBACK
+            return Loopback(self.cluster, self.instance)
+        self.network = Network.NAMESPACES
+        return Namespaces(self.cluster, self.instance, scale=self._scale)
+
+    def _open_wires(self) -> None:
+        known = self._folder.noted("network")
+        if known == self._wires.identity and self._wires.is_made():
+            away = self._folder.noted("away")
+            self._away = set(self.cluster.server_by_name) & set(away if isinstance(away, list) else ())
+            return
+        if known is not None:
+            for ring in self._rings.values():
+                ring.break_off("the network of the cluster was made anew")
+            self._folder.erase("network")
+        self._folder.erase("away")
+        self._wires.make()
+        self._folder.note("network", self._wires.identity)
+
+    def _adopt(self) -> None:
+        found: dict[RingKey, list[tuple[int, Process]]] = {}
+        for process, env in find_by_environment({"GADGET_INSTANCE": self.instance}):
+            with suppress(KeyError, ValueError):
+                key = RingKey(env["GADGET_JOB"], int(env["GADGET_RING"]))
+                found.setdefault(key, []).append((int(env["RANK"]), process))
+        for record in self._folder.records(self.instance):
+            ring = LocalRing(record, self._folder)
+            ring.adopt(found.get(record.key, ()), self._boot)
+            self._rings[record.key] = ring
+            if not ring.phase.is_over:
+                self._seats.keep(record.seats, record.master_port, record.gpu_per_worker)
+                found.pop(record.key, None)
+        # Of these nothing was written down, or that they are over.
+        for processes in found.values():
+            for _, process in processes:
+                send(process, signal.SIGKILL)
+        # What has ended meanwhile is told by the survey.
+        self._step()
+
+    def _take(self, order: Launch) -> None:
+        key, job = order.key, order.job
+        if key.number <= (fence := self._folder.fence(key.job, self.instance)):
+            reason = f"the order is stale: ring {fence} of this job was launched already"
+            self._reports.append(RingMoved(key, RingPhase.FAILED, reason))
+            return
+        gpu = job.resources.get("gpu", 0.0)
+        seats: tuple[Seat, ...] = ()
+        port, why = 0, self._why_not(order)
+        if not why:
+            try:
+                seats, port = self._seats.take(order.ring.workers, gpu)
+            except NoRoom as error:
+                why = f"{error}"
+        record = Record(
+            instance=self.instance,
+            boot=self._boot,
+            job=key.job,
+            number=key.number,
+            workers=order.ring.workers,
+            routes=order.ring.routes,
+            seats=seats,
+            master_port=port,
+            gpu_per_worker=gpu,
+        )
+        ring = LocalRing(record, self._folder, partial(self._start, order, record))
+        try:
+            self._folder.prepare(record)
+            self._folder.raise_fence(key, self.instance)
+        except (OSError, BadFile) as error:
+            why = why or f"it cannot be written down: {error}"
+        self._rings[key] = ring
+        if why:
+            self._seats.give_back(seats, port, gpu)
+            self._reports.append(ring.end_now(RingPhase.FAILED, why))
+
+    def _why_not(self, order: Launch) -> str:
+        program = order.job.program
+        if program is None:
+            return f"job {order.key.job!r} says nothing of what its workers run. Give it a `run:` part."
+        if not order.ring.workers:
+            return "the ring has no workers"
+        if away := sorted(self._away.intersection(order.ring.workers)):
+            return f"server {away[0]} is away"
+        # The job's own folder is made in time.
+        working_dir = self._folder.path if program.working_dir is None else Path(program.working_dir)
+        return why_it_cannot_start(program, working_dir, {**self._environment, **dict(program.env)})
+
+    def _start(self, order: Launch, record: Record, rank: int) -> Process:
+        program, key, seat = order.job.program, order.key, record.seats[rank]
+        assert program is not None  # refused otherwise
+        env = build_worker_environment(
+            order,
+            record.seats,
+            rank,
+            instance=self.instance,
+            master_port=record.master_port,
+            checkpoint_dir=self._folder.checkpoints(key.job),
+            interface=self._wires.interface,
+            base=self._environment,
+        )
+        return start_rank(
+            self._folder.ring(key),
+            rank,
+            program.command,
+            enter=self._wires.enter(seat.server),
+            env=env,
+            working_dir=Path(program.working_dir) if program.working_dir else self._folder.work(key.job),
+            log=self._folder.log(key, rank),
+        )
+
+    def _watch(self) -> None:
+        while not self._is_closing:
+            with self._lock:
+                live = self._live()
+                tick = _QUICK_TICK_SECONDS if any(ring.is_changing for ring in live) else _TICK_SECONDS
+            self._wake.wait(tick if live else None)
+            self._wake.clear()
+            with self._lock:
+                moves = self._step()
+                reports, self._reports = [*self._reports, *moves], []
+            for report in reports:
+                try:
+                    self._deliver(report)
+                except Exception:  # the watch must go on whatever its listener does
+                    _log.exception("a report was not taken: %s", report)
+
+    def _live(self) -> list[LocalRing]:
+        return [ring for ring in self._rings.values() if not ring.phase.is_over]
+
+    def _step(self) -> list[RingMoved]:
+        moves: list[RingMoved] = []
+        now = time.monotonic()
+        for ring in self._live():
+            try:
+                moves += ring.step(now)
+            except Exception:  # one ring must not blind the engine for the others
+                _log.exception("%s could not be looked at", ring.key)
+            if ring.phase.is_over:
+                record = ring.record
+                self._seats.give_back(record.seats, record.master_port, record.gpu_per_worker)
+        return moves
+
+    def _remove_all(self) -> None:
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        for ring in self._rings.values():
+            ring.break_off("the service ended")
+        while self._live() and time.monotonic() < deadline:
+            self._step()
+            time.sleep(0.02)
+        for process, _ in find_by_environment({"GADGET_INSTANCE": self.instance}):
+            send(process, signal.SIGKILL)
+        for key, ring in self._rings.items():
+            if ring.phase.is_over:
+                self._folder.drop(key)
+            else:
+                _log.warning("%s could not be ended: %s", key, ring.reason)
+        try:
+            self._wires.remove()
+            self._folder.erase("network")
+        except NetworkFailed as error:
+            _log.warning("%s", error)
+        self._folder.erase("away")
+
+    def _check_server(self, name: str) -> None:
+        if name not in self.cluster.server_by_name:
+            raise BadOption(f"there is no server {name!r}")
+
+    def _note_away(self) -> None:
+        with suppress(BadFile):
+            self._folder.note("away", sorted(self._away))
