@@ -4,7 +4,10 @@ GadgetError              anything this package raises on purpose
 ├── BadInput             the caller can mend it; the command line exits with 2
 │   ├── InvalidValue     a value that breaks its own rules (also a ValueError)
 │   ├── BadFile          a file that cannot be read as what it should be
+│   │   └── BadJournal   a journal that is damaged, or of a newer release
+│   ├── JournalTaken     a journal that another process has, or has written to
 │   └── BadOption        options that do not go together or name nothing known
+├── JournalFailed        the journal cannot be written to or read now: no room, no permission, a broken disk
 ├── ImpossibleEvent      an event that cannot follow the state it meets
 ├── BrokenConstraint     a policy or the engine broke what must always hold: a fault in it, not in the input
 ├── SolverFailed         a solver gave up on a program that it should solve
@@ -53,6 +56,18 @@ class InvalidValue(BadInput, ValueError):
 
 class BadFile(BadInput):
     """A file cannot be read as what it should be."""
+
+
+class BadJournal(BadFile):
+    """A journal is damaged, or a newer release wrote it; nothing of it was changed."""
+
+
+class JournalTaken(BadInput):
+    """Another process has the journal, or has written to it."""
+
+
+class JournalFailed(GadgetError):
+    """The journal cannot be written to or read now; nothing is half written, and it may be tried again."""
 
 
 class BadOption(BadInput):

@@ -23,6 +23,12 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
 
 
+def read_start(path: Path, size: int) -> bytes:
+    """The first bytes of a file, fewer if it is shorter."""
+    with _complaining(path), path.open("rb") as file:
+        return file.read(size)
+
+
 def open_bytes(path: Path) -> BinaryIO:
     """A file, open to be read piece by piece."""
     with _complaining(path):

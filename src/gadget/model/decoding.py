@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 
 def build_scenario(found: doc.ScenarioDoc) -> Scenario:
     """The scenario that a document tells."""
-    shared = _Shared()
+    shared = Shared()
     return Scenario(
         cluster=_cluster(found.cluster, shared),
         jobs=tuple(_each("jobs", found.jobs, lambda job: _job(job, shared))),
@@ -35,20 +35,25 @@ def build_scenario(found: doc.ScenarioDoc) -> Scenario:
 
 def build_jobs(found: doc.JobsDoc) -> tuple[Job, ...]:
     """The jobs that a document tells."""
-    shared = _Shared()
-    jobs = tuple(_each("jobs", found.jobs, lambda job: _job(job, shared)))
+    return build_job_list(found.jobs)
+
+
+def build_job_list(found: Iterable[doc.JobDoc]) -> tuple[Job, ...]:
+    """The jobs of a list, which may be empty."""
+    shared = Shared()
+    jobs = tuple(_each("jobs", found, lambda job: _job(job, shared)))
     check_unique_jobs(job.name for job in jobs)
     return jobs
 
 
-def build_active(found: doc.ActiveJobDoc) -> ActiveJob:
-    """The job under way that a document tells."""
-    return _active(found, _Shared())
+def build_active(found: doc.ActiveJobDoc, shared: "Shared | None" = None) -> ActiveJob:
+    """The job under way that a document tells; `shared` is what it may have in common with others."""
+    return _active(found, shared or Shared())
 
 
 def build_snapshot(found: doc.SnapshotDoc) -> Snapshot:
     """The snapshot that a document tells."""
-    shared = _Shared()
+    shared = Shared()
     return Snapshot(
         cluster=_cluster(found.cluster, shared),
         jobs=tuple(_each("jobs", found.jobs, lambda job: _active(job, shared))),
@@ -92,21 +97,16 @@ def build_allocation(found: Iterable[doc.RingDoc]) -> Allocation:
 
 def build_cluster(found: doc.ClusterDoc, key: str = "") -> Cluster:
     """The cluster that a document tells; `key` is where it stands in a larger one."""
-    return _cluster(found, _Shared(), key)
+    return _cluster(found, Shared(), key)
 
 
-def _cluster(found: doc.ClusterDoc, shared: "_Shared", key: str = "cluster") -> Cluster:
-    def server(one: doc.ServerDoc) -> Server:
-        return Server(one.name, shared.resources(one.resources, "resources"))
+def build_live_cluster(found: doc.LiveClusterDoc, key: str = "") -> Cluster:
+    """The same of a running service: it may be empty, and need not hang together."""
+    return _any_cluster(found, Shared(), key)
 
-    try:
-        cluster = Cluster(
-            tuple(_each("servers", found.servers, server)),
-            tuple(found.switches),
-            tuple(_each("links", found.links, lambda one: Link(one.ends, one.gbps))),
-        )
-    except InvalidValue as error:
-        raise (error.within(key) if key else error) from None
+
+def _cluster(found: doc.ClusterDoc, shared: "Shared", key: str = "cluster") -> Cluster:
+    cluster = _any_cluster(found, shared, key)
     if not cluster.is_connected:
         inside = cluster.reach(cluster.nodes[0])
         outside = next(node for node in cluster.nodes if node not in inside)
@@ -118,7 +118,21 @@ def _cluster(found: doc.ClusterDoc, shared: "_Shared", key: str = "cluster") -> 
     return cluster
 
 
-def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
+def _any_cluster(found: doc.ClusterDoc | doc.LiveClusterDoc, shared: "Shared", key: str) -> Cluster:
+    def server(one: doc.ServerDoc) -> Server:
+        return Server(one.name, shared.resources(one.resources, "resources"))
+
+    try:
+        return Cluster(
+            tuple(_each("servers", found.servers, server)),
+            tuple(found.switches),
+            tuple(_each("links", found.links, lambda one: Link(one.ends, one.gbps))),
+        )
+    except InvalidValue as error:
+        raise (error.within(key) if key else error) from None
+
+
+def _job(found: doc.JobDoc, shared: "Shared") -> Job:
     return Job(
         name=found.name,
         resources=shared.resources(found.resources, "resources"),
@@ -140,7 +154,7 @@ def _job(found: doc.JobDoc, shared: "_Shared") -> Job:
     )
 
 
-def _active(found: doc.ActiveJobDoc, shared: "_Shared") -> ActiveJob:
+def _active(found: doc.ActiveJobDoc, shared: "Shared") -> ActiveJob:
     return ActiveJob(_job(found, shared), found.served, None if found.work_done is UNSET else found.work_done)
 
 
@@ -199,13 +213,14 @@ def _each(key: str, found: Iterable[Any], build: Callable[[Any], Value]) -> Iter
         raise error.within(f"{key}[{place}]") from None
 
 
-class _Shared:
+class Shared:
     """Equal amounts become one object: thousands of jobs ask for the same few."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[tuple[str, float], ...], Resources] = {}
 
     def resources(self, amounts: dict[str, float], key: str) -> Resources:
+        """These amounts, or the equal ones that were made before."""
         contents = tuple(amounts.items())
         made = self._made.get(contents)
         if made is None:

@@ -34,25 +34,25 @@ Amounts = Annotated[
 Point = Annotated[tuple[AtLeastZero, Number], Meta(description="[work, value]")]
 
 
-class _Document(Struct, forbid_unknown_fields=True, frozen=True, gc=False):
+class Document(Struct, forbid_unknown_fields=True, frozen=True, gc=False):
     """Common to all: unknown keys are errors."""
 
 
-class ServerDoc(_Document, frozen=True):
+class ServerDoc(Document, frozen=True):
     """A server and what it offers."""
 
     name: Name
     resources: Amounts
 
 
-class LinkDoc(_Document, frozen=True):
+class LinkDoc(Document, frozen=True):
     """A full-duplex link; the capacity holds in each direction on its own."""
 
     ends: tuple[Name, Name]
     gbps: AtLeastZero
 
 
-class ClusterDoc(_Document, frozen=True):
+class ClusterDoc(Document, frozen=True):
     """Servers and switches joined by links into one connected graph."""
 
     servers: Annotated[list[ServerDoc], Meta(min_length=1)]
@@ -60,14 +60,22 @@ class ClusterDoc(_Document, frozen=True):
     links: list[LinkDoc] = []
 
 
-class WorkersDoc(_Document, frozen=True):
+class LiveClusterDoc(Document, frozen=True):
+    """The cluster of a running service: it may have lost all its servers, or fall into parts."""
+
+    servers: list[ServerDoc]
+    switches: list[Name] = []
+    links: list[LinkDoc] = []
+
+
+class WorkersDoc(Document, frozen=True):
     """Ring size: 0 when the job waits, else min … max."""
 
     max: Workers
     min: Workers = 1
 
 
-class TimingDoc(_Document, frozen=True):
+class TimingDoc(Document, frozen=True):
     """d, G, t_f, M, t_b, γ of Eq. (1); `local_gbps`, `hop_ms` and `overlap` extend it."""
 
     gradient_mb: AtLeastZero
@@ -81,7 +89,7 @@ class TimingDoc(_Document, frozen=True):
     overlap: Share = 0
 
 
-class _UtilityDoc(_Document, tag_field="kind", frozen=True):
+class _UtilityDoc(Document, tag_field="kind", frozen=True):
     """The kind tells which of the utilities it is."""
 
 
@@ -133,7 +141,7 @@ class EnergyDoc(_UtilityDoc, tag="energy", frozen=True):
 UtilityDoc = ProgressDoc | EnergyDoc
 
 
-class ProgramDoc(_Document, frozen=True, kw_only=True):
+class ProgramDoc(Document, frozen=True, kw_only=True):
     """What each worker of a job runs in the live service."""
 
     command: Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -144,7 +152,7 @@ class ProgramDoc(_Document, frozen=True, kw_only=True):
     silence_seconds: Positive = 60
 
 
-class JobDoc(_Document, frozen=True, kw_only=True):
+class JobDoc(Document, frozen=True, kw_only=True):
     """A job of a scenario; exactly one of `rate` and `timing` gives its speed."""
 
     name: Name
@@ -172,7 +180,7 @@ class ActiveJobDoc(JobDoc, frozen=True, kw_only=True):
     work_done: AtLeastZero | UnsetType = UNSET
 
 
-class RingDoc(_Document, frozen=True):
+class RingDoc(Document, frozen=True):
     """workers[k] hosts rank k, which sends to rank k+1 along routes[k]; one worker has no routes."""
 
     job: Name
@@ -180,7 +188,7 @@ class RingDoc(_Document, frozen=True):
     routes: tuple[tuple[Name, ...], ...]
 
 
-class ScenarioDoc(_Document, frozen=True, kw_only=True):
+class ScenarioDoc(Document, frozen=True, kw_only=True):
     """A cluster and its jobs over a horizon."""
 
     version: Literal[1]
@@ -190,14 +198,14 @@ class ScenarioDoc(_Document, frozen=True, kw_only=True):
     jobs: list[JobDoc]
 
 
-class JobsDoc(_Document, frozen=True, kw_only=True):
+class JobsDoc(Document, frozen=True, kw_only=True):
     """Jobs to submit to the live service."""
 
     version: Literal[1]
     jobs: Annotated[list[JobDoc], Meta(min_length=1)]
 
 
-class SnapshotDoc(_Document, frozen=True, kw_only=True):
+class SnapshotDoc(Document, frozen=True, kw_only=True):
     """A scenario at one slot."""
 
     version: Literal[1]
@@ -209,14 +217,14 @@ class SnapshotDoc(_Document, frozen=True, kw_only=True):
     running: tuple[RingDoc, ...] = ()
 
 
-class ClusterFileDoc(_Document, frozen=True, kw_only=True):
+class ClusterFileDoc(Document, frozen=True, kw_only=True):
     """A cluster in a file of its own."""
 
     version: Literal[1] = 1
     cluster: ClusterDoc
 
 
-class WaitingDoc(_Document, frozen=True):
+class WaitingDoc(Document, frozen=True):
     """A job that gets no ring, and why."""
 
     job: Name
@@ -224,14 +232,14 @@ class WaitingDoc(_Document, frozen=True):
     detail: str
 
 
-class SurrogateDoc(_Document, frozen=True):
+class SurrogateDoc(Document, frozen=True):
     """Objective and bound in the surrogate that was decided on."""
 
     objective: Finite
     upper_bound: Finite | None
 
 
-class DecisionDoc(_Document, frozen=True, kw_only=True):
+class DecisionDoc(Document, frozen=True, kw_only=True):
     """What one slot gets."""
 
     version: Literal[1]
@@ -247,7 +255,7 @@ class DecisionDoc(_Document, frozen=True, kw_only=True):
     surrogate: SurrogateDoc | UnsetType = UNSET
 
 
-class ProfileDoc(_Document, frozen=True):
+class ProfileDoc(Document, frozen=True):
     """How fast an application is: its timing, and the bandwidth that its rings reach."""
 
     name: Name
@@ -255,7 +263,7 @@ class ProfileDoc(_Document, frozen=True):
     timing: TimingDoc
 
 
-class ProfilesDoc(_Document, frozen=True, kw_only=True):
+class ProfilesDoc(Document, frozen=True, kw_only=True):
     """What `gadget fit --write` leaves."""
 
     version: Literal[1]

@@ -42,7 +42,7 @@ def _head(value: Scenario | Snapshot) -> dict[str, Any]:
     return {
         "version": VERSION,
         "slots": value.slots,
-        "slot_seconds": _number(value.slot_seconds),
+        "slot_seconds": plain_number(value.slot_seconds),
         "cluster": cluster_document(value.cluster),
     }
 
@@ -52,7 +52,7 @@ def cluster_document(cluster: Cluster) -> dict[str, Any]:
     return {
         "servers": [{"name": s.name, "resources": _amounts(s.resources)} for s in cluster.servers],
         "switches": list(cluster.switches),
-        "links": [{"ends": list(link.ends), "gbps": _number(link.gbps)} for link in cluster.links],
+        "links": [{"ends": list(link.ends), "gbps": plain_number(link.gbps)} for link in cluster.links],
     }
 
 
@@ -66,23 +66,23 @@ def job_document(job: Job) -> dict[str, Any]:
     }
     if job.budget is not None:
         document["budget"] = _amounts(job.budget)
-    document["bandwidth_gbps"] = _number(job.bandwidth_gbps)
+    document["bandwidth_gbps"] = plain_number(job.bandwidth_gbps)
     if job.rate is not None:
-        document["rate"] = _number(job.rate)
+        document["rate"] = plain_number(job.rate)
     if job.timing is not None:
         document["timing"] = timing_document(job.timing)
     if job.resize_cost:
-        document["resize_cost"] = _number(job.resize_cost)
+        document["resize_cost"] = plain_number(job.resize_cost)
     if job.restart_seconds is not None:
-        document["restart_seconds"] = _number(job.restart_seconds)
+        document["restart_seconds"] = plain_number(job.restart_seconds)
     if job.work is not None:
-        document["work"] = _number(job.work)
+        document["work"] = plain_number(job.work)
     if job.deadline is not None:
         document["deadline"] = job.deadline
     if job.priority != 1:
-        document["priority"] = _number(job.priority)
+        document["priority"] = plain_number(job.priority)
     if job.min_runtime_seconds:
-        document["min_runtime_seconds"] = _number(job.min_runtime_seconds)
+        document["min_runtime_seconds"] = plain_number(job.min_runtime_seconds)
     if job.program is not None:
         document["run"] = _program_doc(job.program)
     document["utility"] = _utility_doc(job.utility)
@@ -101,7 +101,7 @@ def _program_doc(program: Program) -> dict[str, Any]:
 def _profile_doc(profile: Profile) -> dict[str, Any]:
     return {
         "name": profile.name,
-        "bandwidth_gbps": _number(profile.bandwidth_gbps),
+        "bandwidth_gbps": plain_number(profile.bandwidth_gbps),
         "timing": timing_document(profile.timing),
     }
 
@@ -115,9 +115,9 @@ def timing_document(timing: Timing) -> dict[str, Any]:
 
 def active_document(active: ActiveJob) -> dict[str, Any]:
     """A job of a snapshot."""
-    document = {**job_document(active.job), "served": _number(active.served)}
+    document = {**job_document(active.job), "served": plain_number(active.served)}
     if active.work_done is not None:
-        document["work_done"] = _number(active.work_done)
+        document["work_done"] = plain_number(active.work_done)
     return document
 
 
@@ -126,7 +126,7 @@ def _utility_doc(utility: Utility) -> dict[str, Any]:
         case Table():
             return {
                 "kind": "table",
-                "points": [[_number(work), _number(value)] for work, value in utility.points],
+                "points": [[plain_number(work), plain_number(value)] for work, value in utility.points],
             }
         case Energy(progress=Utility() as progress):
             return {"kind": "energy", "progress": _utility_doc(progress), **_fields(utility)}
@@ -145,7 +145,7 @@ def _decision_doc(decision: Decision) -> dict[str, Any]:
         "slot": decision.slot,
         "policy": decision.policy,
         "seed": decision.seed,
-        "objective": _number(decision.objective),
+        "objective": plain_number(decision.objective),
         "upper_bound": _maybe(decision.upper_bound),
         "status": str(decision.status),
         "seconds": decision.seconds,
@@ -154,26 +154,27 @@ def _decision_doc(decision: Decision) -> dict[str, Any]:
     }
     if decision.surrogate is not None:
         document["surrogate"] = {
-            "objective": _number(decision.surrogate.objective),
+            "objective": plain_number(decision.surrogate.objective),
             "upper_bound": _maybe(decision.surrogate.upper_bound),
         }
     return document
 
 
 def _amounts(resources: Resources) -> dict[str, float]:
-    return {name: _number(amount) for name, amount in resources.items()}
+    return {name: plain_number(amount) for name, amount in resources.items()}
 
 
 def _fields(value: Any) -> dict[str, Any]:
     """The numeric fields of a timing or utility, under their own names."""
     return {
-        name: _number(number)
+        name: plain_number(number)
         for name in value.__dataclass_fields__
         if isinstance(number := getattr(value, name), int | float)
     }
 
 
-def _number(number: float) -> float:
+def plain_number(number: float) -> float:
+    """A number as files hold it: finite, and whole ones without a fraction."""
     if not math.isfinite(number):
         raise InvalidValue("", f"{number} cannot be written to a file", "Give a finite number")
     number = number if isinstance(number, int) else float(number)
@@ -181,4 +182,4 @@ def _number(number: float) -> float:
 
 
 def _maybe(number: float | None) -> float | None:
-    return None if number is None else _number(number)
+    return None if number is None else plain_number(number)
