@@ -1,30 +1,18 @@
 """Who may do what: bearer tokens and the four roles, each of which may do all that the one before may."""
 
-from typing import Annotated, Protocol
+import logging
+from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from gadget.api.failures import Problem, Refusal
+from gadget.errors import GadgetError
+from gadget.store.tokens import Holder, Role
 
-# In rising order. A viewer reads, a user submits and cancels, an operator drains servers, an admin does all.
-ROLES = ("viewer", "user", "operator", "admin")
+_log = logging.getLogger(__name__)
 
 _SCHEME = HTTPBearer(auto_error=False, description="A token of this service; see docs/reference/api.md.")
-
-
-class Holder(Protocol):
-    """Whose a token is."""
-
-    @property
-    def name(self) -> str:
-        """Who it was made for."""
-        ...
-
-    @property
-    def role(self) -> str:
-        """One of `ROLES`."""
-        ...
 
 
 class Tokens(Protocol):
@@ -38,7 +26,7 @@ class Tokens(Protocol):
 class Needs:
     """What a route depends on: a token whose holder has at least this role."""
 
-    def __init__(self, role: str) -> None:
+    def __init__(self, role: Role) -> None:
         self._role = role
 
     def __call__(
@@ -52,8 +40,7 @@ class Needs:
                 "the request has no token. Send the header `Authorization: Bearer TOKEN`.",
                 {"WWW-Authenticate": "Bearer"},
             )
-        tokens: Tokens = request.app.state.tokens
-        holder = tokens.find_token(given.credentials)
+        holder = _find_holder(request.app.state.tokens, given.credentials)
         if holder is None:
             raise Refusal(
                 401,
@@ -61,7 +48,7 @@ class Needs:
                 "the token is not known here. Give a token of this service.",
                 {"WWW-Authenticate": 'Bearer error="invalid_token"'},
             )
-        if ROLES.index(holder.role) < ROLES.index(self._role):
+        if not holder.role.includes(self._role):
             raise Refusal(
                 403,
                 "not-allowed",
@@ -70,12 +57,22 @@ class Needs:
             )
 
 
-VIEWER = Depends(Needs("viewer"))
-USER = Depends(Needs("user"))
-OPERATOR = Depends(Needs("operator"))
+def _find_holder(tokens: Tokens, text: str) -> Holder | None:
+    try:
+        return tokens.find_token(text)
+    except GadgetError as error:
+        _log.error("tokens cannot be read: %s", error)
+        raise Refusal(
+            503, "not-now", "tokens cannot be read now; the log of the service tells why."
+        ) from None
+
+
+VIEWER = Depends(Needs(Role.VIEWER))
+USER = Depends(Needs(Role.USER))
+OPERATOR = Depends(Needs(Role.OPERATOR))
 
 # What every route with a token may answer, for its description.
-TOKEN_ANSWERS: dict[int | str, dict[str, object]] = {
+TOKEN_ANSWERS: dict[int | str, dict[str, Any]] = {
     401: {"model": Problem, "description": "No token, or one that is not known."},
     403: {"model": Problem, "description": "The token's role may not do this."},
 }

@@ -9,7 +9,15 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from gadget.errors import BadInput, ImpossibleEvent, printable
+from gadget.errors import (
+    BadInput,
+    BadJournal,
+    GadgetError,
+    ImpossibleEvent,
+    JournalFailed,
+    JournalTaken,
+    printable,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +67,13 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(ImpossibleEvent)
     def tell_conflict(_: Request, error: ImpossibleEvent) -> JSONResponse:
         return answer(409, "conflict", str(error))
+
+    @app.exception_handler(BadJournal)
+    @app.exception_handler(JournalTaken)
+    @app.exception_handler(JournalFailed)
+    def tell_journal(_: Request, error: GadgetError) -> JSONResponse:
+        _log.error("the journal cannot be used: %s", error)
+        return answer(503, "not-now", "the journal cannot be used now; the log of the service tells why.")
 
     @app.exception_handler(RequestValidationError)
     def tell_bad_query(_: Request, error: RequestValidationError) -> JSONResponse:

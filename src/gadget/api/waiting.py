@@ -23,8 +23,8 @@ _ADVICE: Mapping[str, str] = {
     Reason.NOT_ARRIVED: "Wait until the slot in which it arrives.",
     Reason.BUDGET: "Submit it again with a larger budget.",
     Reason.DONE: "Nothing: its work is done.",
-    Reason.TOO_LARGE: "Lower its resources a worker, its smallest ring or its bandwidth_gbps, or add servers: as it "
-    "is, even the empty cluster cannot run it.",
+    Reason.TOO_LARGE: "Lower its resources a worker, its smallest ring or bandwidth_gbps, or add servers; "
+    "even the empty cluster cannot run it as it is.",
     Reason.CAPACITY: "Wait for a ring to end, let it run smaller (workers.min), or undrain servers.",
     Reason.BANDWIDTH: "Wait for a ring to end, or lower its bandwidth_gbps or its smallest ring.",
     Reason.QUEUE: "Wait for its turn, or choose a policy that lets later jobs pass (fifo:backfill=true).",

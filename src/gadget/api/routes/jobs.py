@@ -13,6 +13,7 @@ from gadget.api.routes.parts import AskedService, Name, answers, check_known
 from gadget.api.schemas import Done, Jobs, JobShown, Log, Queue, Submitted
 from gadget.api.shown_jobs import show_job, show_jobs, show_queue
 from gadget.engine.state import JobStatus
+from gadget.errors import BadInput
 from gadget.live.view import View
 from gadget.model.codec import read_jobs_content
 
@@ -109,7 +110,10 @@ def read_log(
 ) -> Log:
     """The last lines that a rank of the job's newest ring has printed."""
     _check_job(service.view(), name)
-    text = service.read_log(name, rank=rank, lines=lines)
+    try:
+        text = service.read_log(name, rank=rank, lines=lines)
+    except BadInput as error:
+        raise Refusal(404, "not-found", str(error)) from None
     # A program may print bytes that are no text.
     return Log(job=name, rank=rank, text=text.encode(errors="replace").decode())
 
