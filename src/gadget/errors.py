@@ -6,7 +6,9 @@ GadgetError              anything this package raises on purpose
 │   ├── BadFile          a file that cannot be read as what it should be
 │   │   └── BadJournal   a journal that is damaged, or of a newer release
 │   ├── JournalTaken     a journal that another process has, or has written to
-│   └── BadOption        options that do not go together or name nothing known
+│   ├── BadOption        options that do not go together or name nothing known
+│   └── Unreachable      the service is not there, or does not let the caller in
+├── Refused              the service understood, and the answer is no
 ├── JournalFailed        the journal cannot be written to or read now: no room, no permission, a broken disk
 ├── ImpossibleEvent      an event that cannot follow the state it meets
 ├── BrokenConstraint     a policy or the engine broke what must always hold: a fault in it, not in the input
@@ -72,6 +74,14 @@ class JournalFailed(GadgetError):
 
 class BadOption(BadInput):
     """Options that do not go together, or a name that is not known."""
+
+
+class Unreachable(BadInput):
+    """The service is not there or does not let the caller in; the message says what to do about it."""
+
+
+class Refused(GadgetError):
+    """The service understood what was asked, and the answer is no."""
 
 
 class ImpossibleEvent(GadgetError):
