@@ -16,10 +16,12 @@ from gadget.cli import (
     generate,
     inspect,
     reproduce,
+    serve,
     simulate,
     topology,
     trace,
     trace_run,
+    up,
 )
 from gadget.cli.console import remarks
 from gadget.errors import BadInput, GadgetError
@@ -43,6 +45,8 @@ app.add_typer(topology.app)
 fit.add_to(app)
 trace_run.add_to(trace.app)
 trace.add_to(app)
+serve.add_to(app)
+up.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,133 @@
+"""`gadget serve`: the live scheduler."""
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from gadget.api.home import find_home
+from gadget.backends.backend import Backend
+from gadget.backends.local import LocalBackend, Network
+from gadget.cli.cluster_option import read_cluster_option
+from gadget.cli.console import remarks
+from gadget.cli.decide import PolicyOption, SeedOption
+from gadget.cli.serving import ENGINE_FOLDER, Place, Running, running_service
+from gadget.errors import BadOption
+from gadget.live.origin import Origin
+from gadget.live.settings import Settings
+from gadget.live.view import Mode
+from gadget.model.cluster import Cluster
+from gadget.policies.registry import DEFAULT_POLICY
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of the service: journal, tokens, logs, checkpoints. Default: $GADGET_HOME or ~/.gadget."
+    ),
+]
+NetworkOption = Annotated[
+    Network,
+    typer.Option(
+        help="How the local engine joins its servers: as namespaces with links as wide as the cluster has "
+        "them (needs root), or as addresses on the loopback device."
+    ),
+]
+
+
+def serve(
+    *,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="The servers: a file or a shape, as in gadget generate. Default: those of the last start."
+        ),
+    ] = None,
+    home: HomeOption = None,
+    policy: PolicyOption = DEFAULT_POLICY,
+    seed: SeedOption = 0,
+    slot_seconds: Annotated[float, typer.Option(help="A decision is taken at least this often.")] = 30.0,
+    spacing_seconds: Annotated[
+        float, typer.Option(help="And not more often than this, whatever arrives or breaks.")
+    ] = 2.0,
+    decision_seconds: Annotated[
+        float, typer.Option(help="How long the solver may take; after that the rings stay as they are.")
+    ] = 10.0,
+    mode: Annotated[
+        Mode, typer.Option(help="enforce carries decisions out; observe takes them and touches nothing.")
+    ] = Mode.ENFORCE,
+    network: NetworkOption = Network.AUTO,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 7077,
+    stop_rings: Annotated[
+        bool,
+        typer.Option(
+            "--stop-rings", help="Stop all rings, with checkpoints, when the service ends; else they go on."
+        ),
+    ] = False,
+) -> None:
+    """Run the live scheduler: decide slot after slot, and make the engine follow.
+
+    It goes on where it was when it was last stopped or killed: rings that still run are adopted.
+
+    Example:  gadget serve --cluster cluster.yaml --slot-seconds 30
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    settings = Settings(
+        slot_seconds=slot_seconds,
+        spacing_seconds=min(spacing_seconds, slot_seconds),
+        decision_seconds=decision_seconds,
+        policy=policy,
+        seed=seed,
+        mode=mode,
+    )
+    place = Place(home=home or find_home(), host=host, port=port, keep_rings=not stop_rings)
+    given = None if cluster is None else read_cluster_option(cluster)
+    with running_service(place, settings, build_local(place.home, given, network)) as running:
+        tell_running(running)
+        wait_for_signal()
+    remarks().print("stopped" if stop_rings else "stopped; rings go on, and the next start finds them")
+
+
+def build_local(home: Path, cluster: Cluster | None, network: Network) -> Callable[[Origin, str], Backend]:
+    """How the local engine is built: on the cluster given, or on that of the journal."""
+
+    def build(origin: Origin, instance: str) -> Backend:
+        servers = cluster or origin.state.cluster
+        if not servers.servers:
+            raise BadOption("no servers are known yet. Give --cluster, a file or a shape such as leaf-spine.")
+        return LocalBackend(servers, home.absolute() / ENGINE_FOLDER, instance, network=network)
+
+    return build
+
+
+def tell_running(running: Running) -> None:
+    """Where it listens, and how to ask it."""
+    console = remarks()
+    console.print(Text(f"listening on {running.address}; home {running.home}"), soft_wrap=True)
+    console.print("ask it with:  gadget submit FILE, gadget queue, gadget watch; Ctrl-C ends it")
+
+
+def wait_for_signal() -> None:
+    """Wait until Ctrl-C or SIGTERM."""
+    asked = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda *_: asked.set())
+    try:
+        while not asked.wait(0.5):
+            pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command()(serve)
