@@ -58,7 +58,7 @@ class Shown(StrEnum):
 FilesArgument = Annotated[
     list[Path],
     typer.Argument(
-        help="Files of one trace, or a folder; plain or gzip, told by content: "
+        help="Files of one trace, or folders at any depth; plain or gzip, told by content: "
         f"{', '.join(one.title for one in FORMATS)}. - is standard input.",
         show_default=False,
     ),
