@@ -16,6 +16,7 @@ from gadget.model.codec import write as write_document
 from gadget.model.names import nearest_hint
 from gadget.model.profile import Profiles
 from gadget.model.quantity import LARGEST, SMALLEST
+from gadget.model.wording import say_count
 from gadget.report.fit_table import (
     CONSTANT_COLUMNS,
     ERROR_COLUMNS,
@@ -157,7 +158,8 @@ def _remark(reading: Reading) -> None:
         remarks().print(Text(text), soft_wrap=True)
     if reading.other_files:
         first = reading.other_files[0]
-        text = f"{len(reading.other_files)} CSV files hold something else and are passed over, {first} first."
+        count = say_count(len(reading.other_files), "CSV file")
+        text = f"passed over: {count} with something else inside, {first} first."
         remarks().print(Text(text), soft_wrap=True)
 
 

@@ -18,6 +18,7 @@ from gadget.files import STANDARD_STREAM, write_whole
 from gadget.model.codec import format_json
 from gadget.model.encoding import to_document
 from gadget.model.snapshot import Scenario
+from gadget.model.wording import say_count
 from gadget.model.yaml_text import format_yaml
 from gadget.topology.assumptions import Assumptions, build_cluster, fill_in, list_assumed
 from gadget.topology.formats import FORMATS, read_topology
@@ -201,7 +202,7 @@ def _save_foreign(save: Path, file: Path, topology: Topology, to: Target) -> Non
         raise BadFile(f"{file}: {error.problem}. {error.mend}.") from None
     write_whole(save, written.text.encode())
     if save != STANDARD_STREAM:
-        counts = f"{len(topology.hosts)} servers, {len(topology.switches)} switches"
+        counts = f"{say_count(len(topology.hosts), 'server')}, {say_count(len(topology.switches), 'switch')}"
         remarks().print(Text(f"written: {save} ({counts})"))
     for line in written.lost:
         remarks().print(Text(f"left out: {line}"))
@@ -245,7 +246,8 @@ def _show(console: Console, topology: Topology) -> None:
     summary = summarise_topology(topology)
     shape = "a tree" if summary.is_tree else "no tree"
     title = FORMATS[summary.format].title
-    console.print(Text(f"{title}: {summary.servers:,} servers, {summary.switches:,} switches, {shape}"))
+    counts = f"{say_count(summary.servers, 'server')}, {say_count(summary.switches, 'switch')}"
+    console.print(Text(f"{title}: {counts}, {shape}"))
     for line in summary.remarks:
         console.print(Text(f"note: {line}"))
     console.print()
@@ -254,7 +256,7 @@ def _show(console: Console, topology: Topology) -> None:
     for kind, count in kinds[:MOST_KINDS]:
         servers.add_row(Text(kind), f"{count:,}")
     if rest := kinds[MOST_KINDS:]:
-        servers.add_row(f"{len(rest):,} other kinds", f"{sum(count for _, count in rest):,}")
+        servers.add_row(say_count(len(rest), "other kind"), f"{sum(count for _, count in rest):,}")
     console.print(servers)
     gpus = summary.resources.get("gpu")
     console.print(Text(f"GPUs: {gpus.total:,.6g}" if gpus else "GPUs: not known; --gpus N fills them in"))

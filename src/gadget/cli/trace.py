@@ -20,6 +20,7 @@ from gadget.errors import BadOption
 from gadget.files import STANDARD_STREAM
 from gadget.model.codec import read_scenario, write
 from gadget.model.snapshot import DEFAULT_SLOT_SECONDS
+from gadget.model.wording import say_count
 from gadget.report.feasibility import render_feasibility, to_document
 from gadget.report.trace import summarise_trace
 from gadget.workloads.feasibility import assess
@@ -124,7 +125,7 @@ def show(
     if picture is not None:
         from gadget.report.trace_picture import draw_trace  # noqa: PLC0415 - what draws takes a second to load
 
-        draw_trace(summary, picture, title=f"{trace.source}: {files[0].name}, {len(trace):,} jobs")
+        draw_trace(summary, picture, title=f"{trace.source}: {files[0].name}, {say_count(len(trace), 'job')}")
     if shown is Shown.JSON:
         typer.echo(json.dumps(summary.to_document(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
@@ -280,7 +281,7 @@ def _tell_remarks(console: Console, trace: Trace, left_out: dict[str, int]) -> N
     for note in trace.notes:
         console.print(Text(f"assumed: {note}"))
     for reason, count in {**trace.left_out, **left_out}.items():
-        console.print(Text(f"left out: {count:,} jobs that {reason}"))
+        console.print(Text(f"left out: {say_count(count, 'job')} that {reason}"))
     if trace.bad.count:
         console.print(Text(f"bad rows: {trace.bad.count:,}, skipped; the first: {trace.bad.first[0]}"))
 

@@ -29,6 +29,7 @@ from gadget.cli.trace import (
 )
 from gadget.errors import BadOption
 from gadget.files import write_whole
+from gadget.model.wording import say_count
 from gadget.simulate.blind import BlindResult, run_blind
 from gadget.workloads.traces import gavel
 from gadget.workloads.traces.trace import Trace
@@ -111,7 +112,9 @@ def run(
         _show(runs, gpus)
     if len(wanted) < len(trace):
         count = len(trace) - len(wanted)
-        remarks().print(Text(f"left out: {count:,} jobs that share a GPU, last no time or need more GPUs"))
+        remarks().print(
+            Text(f"left out: {say_count(count, 'job')} that share a GPU, last no time or need more GPUs")
+        )
     if jobs is not None:
         remarks().print(Text(f"written: {jobs}"))
 
@@ -127,7 +130,11 @@ def _find_runnable(trace: Trace, gpus: int) -> Integers:
 
 def _show(runs: dict[str, BlindResult], gpus: int) -> None:
     jobs = next(iter(runs.values())).summarise().jobs
-    made = table(f"{jobs:,} jobs on a pool of {gpus:,} GPUs", "", *(f"#{label}" for label in runs))
+    made = table(
+        f"{say_count(jobs, 'job')} on a pool of {say_count(gpus, 'GPU')}",
+        "",
+        *(f"#{label}" for label in runs),
+    )
     summaries = [one.summarise() for one in runs.values()]
     for title, name in _ROWS:
         values = [getattr(summary, name) for summary in summaries]

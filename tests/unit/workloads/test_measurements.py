@@ -159,7 +159,7 @@ def test_files_without_a_usable_row_are_named_as_they_were_given(
 ) -> None:
     monkeypatch.chdir(folder)
     write(folder / "x.csv", "placement,local_bsz,step_time\n")
-    with pytest.raises(BadFile, match="^x.csv: no row can be used"):
+    with pytest.raises(BadFile, match=r"^x\.csv: no row can be used"):
         read_measurements([Path("x.csv")])
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gadget.errors import BadFile
 from gadget.files import is_file, is_folder, list_folder
+from gadget.model.wording import say_count
 from gadget.workloads.traces import (
     alibaba_openb,
     alibaba_pai,
@@ -118,9 +119,9 @@ def _list_parts(folder: Path, notes: list[str]) -> list[Part]:
     files = [Part(path) for path in list_folder(folder)]
     known = [part for part in files if _is_known(part)]
     if not known:
-        raise BadFile(f"{folder}: none of its {len(files):,} files is a trace. {_name_known()}")
+        raise BadFile(f"{folder}: of {say_count(len(files), 'file')} in it none is a trace. {_name_known()}")
     if rest := len(files) - len(known):
-        notes.append(f"{folder}: {rest:,} of its files are no traces and were passed over")
+        notes.append(f"{folder}: {say_count(rest, 'file')} in it passed over as no trace")
     return known
 
 

@@ -159,7 +159,7 @@ def test_files_that_cannot_be_used_are_told_in_one_message(tmp_path: Path, conte
 def test_a_missing_file_an_empty_folder_and_no_file_are_told(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="no such file"):
         read_trace([tmp_path / "nothing"])
-    with pytest.raises(BadFile, match="none of its 0 files is a trace"):
+    with pytest.raises(BadFile, match="of 0 files in it none is a trace"):
         read_trace([tmp_path])
     with pytest.raises(BadFile, match="no file is named"):
         read_trace([])

@@ -93,7 +93,7 @@ def test_a_folder_is_read_as_its_parts(tmp_path: Path) -> None:
     (tmp_path / ".hidden").write_text("no trace")
     trace = read_trace([tmp_path])
     assert jobs(trace) == jobs(read(tmp_path, samples.GOOGLE_EVENTS))
-    assert any("1 of its files are no traces" in note for note in trace.notes)
+    assert any("1 file in it passed over as no trace" in note for note in trace.notes)
 
 
 def test_philly_csv(tmp_path: Path) -> None:
