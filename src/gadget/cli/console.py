@@ -1,7 +1,10 @@
 """Where the command line prints: results to standard output, remarks to standard error."""
 
 import sys
+from enum import StrEnum
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -11,6 +14,16 @@ from gadget.model.wording import say_count
 
 # A pipe has no width; 80 columns would cut tables that are then searched for words.
 _PIPE_WIDTH = 200
+
+
+class Shown(StrEnum):
+    """How numbers are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+ShownOption = Annotated[Shown, typer.Option("-o", "--output", help="Tables, or JSON for programs.")]
 
 
 def output() -> Console:

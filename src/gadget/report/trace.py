@@ -210,9 +210,7 @@ def _render_counts(name: str, counts: Mapping[str, int], jobs: int) -> Group:
 
 def _render_remarks(summary: TraceSummary) -> list[RenderableType]:
     lines = [f"assumed: {note}" for note in summary.notes]
-    lines += [
-        f"left out: {say_count(count, 'job')} that {reason}" for reason, count in summary.left_out.items()
-    ]
+    lines += [f"left out: jobs that {reason} ({count:,})" for reason, count in summary.left_out.items()]
     lines.append(f"bad rows: {summary.bad_rows:,}" if summary.bad_rows else "bad rows: none")
     lines += [f"  {example}" for example in summary.bad_examples]
     if summary.bad_rows > len(summary.bad_examples):

@@ -105,7 +105,7 @@ def build_cluster(topology: Topology) -> Cluster:
             )
     if unknown := [host.name for host in topology.hosts if not host.resources]:
         raise BadOption(
-            f"nothing is known of what {len(unknown):,} servers have (first: {unknown[0]!r}). "
+            f"nothing is known of what is in {say_count(len(unknown), 'server')} (first: {unknown[0]!r}). "
             "Give --gpus N, or --resource NAME=AMOUNT."
         )
     return Cluster(
