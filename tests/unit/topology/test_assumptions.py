@@ -73,7 +73,7 @@ def test_numbers_out_of_range_are_refused(given: dict[str, object]) -> None:
 
 
 def test_gaps_are_refused_with_the_option_that_fills_them() -> None:
-    with pytest.raises(BadOption, match=r"1 links up to tier 1 \(first: b – leaf\). Give --gbps 1=VALUE"):
+    with pytest.raises(BadOption, match=r"1 link up to tier 1 \(first: b – leaf\). Give --gbps 1=VALUE"):
         build_cluster(FOUND)
     with pytest.raises(BadOption, match=r"what is in 1 server \(first: 'b'\). Give --gpus N"):
         build_cluster(fill_in(FOUND, Assumptions({}, 10)))
