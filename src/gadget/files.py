@@ -51,6 +51,40 @@ def _complaining(path: Path) -> Iterator[None]:
         ) from None
 
 
+def is_file(path: Path) -> bool:
+    """True for a regular file; False too for what cannot be a path, which is told when it is opened."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """True for a folder; False too for what cannot be a path."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """The files in a folder at any depth, sorted; without hidden ones, and not through links to folders."""
+    found: list[Path] = []
+    try:
+        for above, folders, names in os.walk(folder, onerror=_raise):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            found += [Path(above, name) for name in names if not name.startswith(".")]
+        return sorted(path for path in found if is_file(path))
+    except OSError as error:
+        raise BadFile(
+            f"{error.filename}: cannot be read ({error.strerror}). Correct its permissions."
+        ) from None
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
 def write_whole(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Write to the side, then move into place: readers see the old file or the new one, nothing between.
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,48 @@ def test_closed_streams_are_no_reason_to_fall_over() -> None:
     )
     assert ended.returncode == 2
     assert b"standard input is closed" in ended.stderr
+
+
+def entry_point() -> str:
+    """What an installed `gadget` does, by pyproject.toml."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    module, _, function = project["scripts"]["gadget"].partition(":")
+    return f"from {module} import {function}; {function}()"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("module", ["gadget", "numba.core.registry", "gadget.cli.main"])
+def test_a_signal_while_the_package_loads_ends_it_quietly(module: str, number: signal.Signals) -> None:
+    """The signal comes when the import of one of the modules begins."""
+    strike = (
+        "import os, sys\n"
+        "class Striking:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}: os.kill(os.getpid(), {int(number)})\n"
+        "sys.meta_path.insert(0, Striking())\n"
+        "sys.argv[1:] = ['--version']\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", strike + entry_point()], capture_output=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, b"", b"")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["--help", "schema scenario", "generate ring4", "generate ring4 -o {file} && {gadget} show {file}"],
+)
+def test_a_reader_that_has_seen_enough_is_no_fault(command: str, tmp_path: Path) -> None:
+    line = command.format(file=tmp_path / "scenario.yaml", gadget=GADGET)
+    # The reader is gone before anything is written.
+    ended = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {{ sleep 0.2; {GADGET} {line}; }} | exec true"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (128 + signal.SIGPIPE, b"")
+    assert b"rror" not in ended.stderr
 
 
 def descendants(parent: int) -> set[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gadget import BadFile
-from gadget.files import read_bytes, write_whole
+from gadget.files import list_folder, read_bytes, write_whole
 
 # Writes 4,000 bytes where files may have no more than 1,000, as on a full disk; prints the complaint.
 WRITE_TOO_MUCH = """
@@ -237,3 +237,18 @@ def test_no_permission_is_told(tmp_path, monkeypatch):
     assert str(caught.value) == (
         f"{tmp_path / 'a.json'}: cannot be read (Permission denied). Correct the path or its permissions."
     )
+
+
+def test_a_folder_is_listed_at_any_depth_without_hidden_files_and_without_going_in_circles(
+    tmp_path: Path,
+) -> None:
+    wanted = [tmp_path / "a", tmp_path / "b" / "c" / "d"]
+    hidden = [tmp_path / ".x", tmp_path / "b" / ".x" / "y"]
+    for path in (*wanted, *hidden):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tmp_path / "b" / "circle").symlink_to(tmp_path)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
+    assert list_folder(tmp_path) == wanted
+    with pytest.raises(BadFile, match="missing: cannot be read"):
+        list_folder(tmp_path / "missing")

@@ -22,6 +22,7 @@ from gadget.errors import BadOption, BrokenConstraint
 from gadget.experiments.compare import REPORT, Grid, GridFolder, open_grid, read_grid
 from gadget.experiments.compare_numbers import Comparison, read_comparison, write_comparison
 from gadget.files import write_whole
+from gadget.model.wording import say_count
 from gadget.policies.registry import POLICIES, add_options
 from gadget.report.comparison.page import Showing, build_page
 from gadget.report.simulation.numbers import NOTHING, figure, percent, ratio
@@ -135,7 +136,7 @@ def _report(path: Path, grid: Grid, showing: Showing) -> Comparison:
     for one in comparison.scenarios:
         partial = "" if one.complete else ", partial"
         made = table(
-            f"{one.name}: {one.slots} slots on {one.servers} servers{partial}",
+            f"{one.name}: {say_count(one.slots, 'slot')} on {say_count(one.servers, 'server')}{partial}",
             "policy",
             *(f"#{title}" for title, _, _ in _SHOWN),
         )

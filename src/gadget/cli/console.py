@@ -1,15 +1,29 @@
 """Where the command line prints: results to standard output, remarks to standard error."""
 
 import sys
+from enum import StrEnum
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from gadget.model.decision import Decision
+from gadget.model.wording import say_count
 
 # A pipe has no width; 80 columns would cut tables that are then searched for words.
 _PIPE_WIDTH = 200
+
+
+class Shown(StrEnum):
+    """How numbers are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+ShownOption = Annotated[Shown, typer.Option("-o", "--output", help="Tables, or JSON for programs.")]
 
 
 def output() -> Console:
@@ -35,7 +49,7 @@ def table(title: str, *columns: str) -> Table:
 def show_decision(console: Console, decision: Decision, *, most_rows: int = 60) -> None:
     """A decision for people: rings, waiting jobs, and what is proved."""
     rings = table(
-        f"Slot {decision.slot}: {_count(len(decision.allocation.rings), 'ring')}",
+        f"Slot {decision.slot}: {say_count(len(decision.allocation.rings), 'ring')}",
         "job",
         "#workers",
         "servers, in ring order",
@@ -79,7 +93,3 @@ def _proof(objective: float, bound: float | None) -> str:
 def _show_rest(console: Console, rows: int) -> None:
     if rows > 0:
         console.print(f"… and {rows} more; --json shows all")
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -14,6 +14,7 @@ from gadget.files import write_whole
 from gadget.model.codec import format_json, read_scenario, write
 from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
+from gadget.model.wording import say_count
 from gadget.policies.policy import ask
 from gadget.policies.registry import DEFAULT_POLICY, POLICIES, build_policy
 from gadget.policies.ring_placement import Placer
@@ -125,7 +126,8 @@ def preview(
         last = step.snapshot, step.decision
     if last is None:
         raise BadOption(
-            f"{scenario}: no job arrives within its {found.slots} slots. Raise slots or lower arrivals."
+            f"{scenario}: no job arrives within its {say_count(found.slots, 'slot')}. "
+            "Raise slots or lower arrivals."
         )
     if picture is not None:
         shown, decision = last

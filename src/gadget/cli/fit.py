@@ -9,13 +9,14 @@ import numpy as np
 import typer
 from rich.text import Text
 
+from gadget.cli.console import Shown, ShownOption, remarks, table
 from gadget.cli.console import output as standard_output
-from gadget.cli.console import remarks, table
 from gadget.errors import BadOption
 from gadget.model.codec import write as write_document
 from gadget.model.names import nearest_hint
 from gadget.model.profile import Profiles
 from gadget.model.quantity import LARGEST, SMALLEST
+from gadget.model.wording import say_count
 from gadget.report.fit_table import (
     CONSTANT_COLUMNS,
     ERROR_COLUMNS,
@@ -36,13 +37,6 @@ class Model(StrEnum):
     PUBLISHED = "published"
     EXTENDED = "extended"
     BOTH = "both"
-
-
-class Shape(StrEnum):
-    """How results are printed."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 ByName = dict[str | None, float]
@@ -78,7 +72,7 @@ def fit(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse files with a row that cannot be used.")
     ] = False,
-    shape: Annotated[Shape, typer.Option("-o", "--output", help="How to print the results.")] = Shape.TABLE,
+    shown: ShownOption = Shown.TABLE,
     write: Annotated[
         Path | None, typer.Option(help="Write the profiles to this file (.json, else YAML).")
     ] = None,
@@ -117,7 +111,7 @@ def fit(
     if write is not None:
         write_document(write, Profiles(tuple(one.best_profile for one in fitted)))
     _remark(reading)
-    _show(fitted, sum(bad.count for bad in reading.left_out), shape)
+    _show(fitted, sum(bad.count for bad in reading.left_out), shown)
     for file in (write, picture):
         if file is not None:
             remarks().print(Text(f"written: {file}"))
@@ -128,8 +122,8 @@ def add_to(app: typer.Typer) -> None:
     app.command()(fit)
 
 
-def _show(fitted: list[FittedApplication], left_out: int, shape: Shape) -> None:
-    if shape is Shape.JSON:
+def _show(fitted: list[FittedApplication], left_out: int, shown: Shown) -> None:
+    if shown is Shown.JSON:
         typer.echo(json.dumps(build_fit_document(fitted, left_out), indent=2, ensure_ascii=False))
         return
     console = standard_output()
@@ -157,7 +151,8 @@ def _remark(reading: Reading) -> None:
         remarks().print(Text(text), soft_wrap=True)
     if reading.other_files:
         first = reading.other_files[0]
-        text = f"{len(reading.other_files)} CSV files hold something else and are passed over, {first} first."
+        count = say_count(len(reading.other_files), "CSV file")
+        text = f"passed over: {count} with something else inside, {first} first."
         remarks().print(Text(text), soft_wrap=True)
 
 

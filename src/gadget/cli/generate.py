@@ -23,6 +23,7 @@ from gadget.model.cluster import Cluster
 from gadget.model.codec import write
 from gadget.model.resources import Resources
 from gadget.model.snapshot import DEFAULT_SLOT_SECONDS, Scenario
+from gadget.model.wording import say_count
 from gadget.workloads.arrivals import draw_profile_arrivals
 from gadget.workloads.paper import BudgetUnit, UtilityFamily, build_paper_jobs
 
@@ -84,8 +85,8 @@ def draw_scenario(
 def remark_written(path: Path, made: Scenario) -> None:
     """Tell what was written to a file."""
     if path != STANDARD_STREAM:
-        servers, jobs = len(made.cluster.servers), len(made.jobs)
-        remarks().print(Text(f"written: {path} ({servers} servers, {jobs} jobs, {made.slots} slots)"))
+        told = ((len(made.cluster.servers), "server"), (len(made.jobs), "job"), (made.slots, "slot"))
+        remarks().print(Text(f"written: {path} ({', '.join(say_count(*one) for one in told)})"))
 
 
 def _kind(**defaults: int) -> Callable[[Callable[..., Cluster]], Callable[..., Cluster]]:

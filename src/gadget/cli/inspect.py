@@ -14,6 +14,7 @@ from gadget.model.claims import find_false_claims
 from gadget.model.codec import read_decision, read_scenario
 from gadget.model.documents import build_schema
 from gadget.model.referee import find_violations
+from gadget.model.wording import say_count
 
 
 class Kind(StrEnum):
@@ -65,7 +66,9 @@ def check(
     objective = shown.objective(judged.allocation)
     bound = judged.upper_bound
     claimed = "" if bound is None else f"; a bound of {bound:.6g} is claimed, not verified"
-    console.print(f"feasible: {len(judged.allocation.rings)} rings, objective {objective:.6g}{claimed}")
+    console.print(
+        f"feasible: {say_count(len(judged.allocation.rings), 'ring')}, objective {objective:.6g}{claimed}"
+    )
 
 
 def schema(

@@ -77,14 +77,17 @@ def main() -> None:
     try:
         try:
             app()
+        except GadgetError as error:
+            remarks().print(Text(f"error: {error}"), soft_wrap=True)
+            sys.exit(2 if isinstance(error, BadInput) else 1)
         finally:
             sys.stdout.flush()
-    except GadgetError as error:
-        remarks().print(Text(f"error: {error}"), soft_wrap=True)
-        sys.exit(2 if isinstance(error, BadInput) else 1)
-    except BrokenPipeError:  # whoever read has seen enough
+    except (SystemExit, BrokenPipeError) as ended:
+        # Whoever read has seen enough; typer and rich make an exit of their own of it.
+        if not isinstance(ended, BrokenPipeError) and not isinstance(ended.__context__, BrokenPipeError):
+            raise
         sys.stdout = _nowhere()
-        sys.exit(1)
+        sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
         if error.filename is not None:
             raise

@@ -21,6 +21,7 @@ from gadget.cli.runs import (
 )
 from gadget.errors import BadOption, BrokenConstraint
 from gadget.model.codec import read_scenario
+from gadget.model.wording import say_count
 from gadget.policies.registry import DEFAULT_POLICY, POLICIES, add_options
 from gadget.report.simulation.numbers import find_metrics
 from gadget.report.simulation.page import build_page
@@ -103,7 +104,7 @@ def _run(tasks: list[Task], folder: ResultFolder, processes: int, title: str) ->
 def _show(console: Console, result: SimulationResult) -> None:
     partial = "" if result.complete else ", partial"
     made = table(
-        f"{result.horizon} slots on {result.servers} servers{partial}",
+        f"{say_count(result.horizon, 'slot')} on {say_count(result.servers, 'server')}{partial}",
         "",
         *(f"#{p}" for p in result.summaries),
     )

@@ -11,19 +11,20 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from gadget.cli.console import output, remarks, table
+from gadget.cli.console import Shown, ShownOption, output, remarks, table
 from gadget.cli.generate import draw_scenario, remark_written
+from gadget.cli.option_groups import spread_groups
+from gadget.cli.topology_options import TopologyOptions
 from gadget.errors import BadFile, BadOption, InvalidValue
 from gadget.files import STANDARD_STREAM, write_whole
 from gadget.model.codec import format_json
 from gadget.model.encoding import to_document
 from gadget.model.snapshot import Scenario
+from gadget.model.wording import say_count
 from gadget.model.yaml_text import format_yaml
-from gadget.topology.assumptions import Assumptions, build_cluster, fill_in, list_assumed
-from gadget.topology.formats import FORMATS, read_topology
-from gadget.topology.kubernetes import PRESETS
+from gadget.topology.assumptions import build_cluster, list_assumed
+from gadget.topology.formats import FORMATS
 from gadget.topology.network import Topology
-from gadget.topology.options import ReadOptions
 from gadget.topology.sketch import sketch
 from gadget.topology.summary import Spread, Tier, count_kinds, describe_as_json, summarise_topology
 
@@ -40,13 +41,6 @@ app = typer.Typer(
 )
 
 
-class View(StrEnum):
-    """How a topology is shown."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
 class Target(StrEnum):
     """What a topology can be written as."""
 
@@ -55,55 +49,12 @@ class Target(StrEnum):
     VOLCANO = "volcano"
 
 
-FileArgument = Annotated[Path, typer.Argument(help="The description of a cluster; - is standard input.")]
-FormatOption = Annotated[
-    str | None, typer.Option("--format", help=f"Its format, if not by its content: {', '.join(FORMATS)}.")
-]
-LevelOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help=f"Kubernetes: a node label, topmost first, once for each level; or one of {', '.join(PRESETS)}."
-    ),
-]
-NodesOption = Annotated[
-    Path | None,
-    typer.Option(help="Volcano: nodes for patterns and labels, from kubectl get nodes -o json."),
-]
-NameOption = Annotated[
-    str | None, typer.Option("--topology", help="Slurm's topology.yaml: which of its topologies.")
-]
-JoinOption = Annotated[
-    str | None, typer.Option(help="Put a switch of this name above parts that the file leaves apart.")
-]
-GbpsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[TIER=]GBPS",
-        help="Bandwidth of each link up to a tier (its number or name), or of all, where the file has none.",
-    ),
-]
-GpusOption = Annotated[
-    int | None, typer.Option(min=0, max=1_000_000, help="GPUs of each server that does not tell its own.")
-]
-ResourceOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=AMOUNT", help="Amount of a resource of each server that does not tell it."),
-]
-
-
 @app.command()
+@spread_groups
 def show(
-    file: FileArgument,
     *,
-    form: FormatOption = None,
-    level: LevelOption = None,
-    nodes: NodesOption = None,
-    name: NameOption = None,
-    join: JoinOption = None,
-    gbps: GbpsOption = None,
-    gpus: GpusOption = None,
-    resource: ResourceOption = None,
-    view: Annotated[View, typer.Option("-o", "--output", help="For people, or for programs.")] = View.TABLE,
+    chosen: TopologyOptions,
+    shown: ShownOption = Shown.TABLE,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the network into this file (.svg, .png or .pdf).")
     ] = None,
@@ -112,13 +63,12 @@ def show(
 
     Example:  gadget topology show topology.conf --gbps 1=400 --gbps 2=1600
     """
-    options = ReadOptions(tuple(level or ()), nodes, name, join)
-    topology = _read(file, form, options, _parse_assumptions(gbps, gpus, resource))
+    file, topology = chosen.file, chosen.read()
     if picture is not None:
         from gadget.report.picture import draw_cluster  # noqa: PLC0415 - what draws takes a second to load
 
         draw_cluster(build_cluster(topology), picture, title=file.name)
-    if view is View.JSON:
+    if shown is Shown.JSON:
         text = json.dumps(describe_as_json(topology), indent=2, ensure_ascii=False) + "\n"
         write_whole(STANDARD_STREAM, text.encode())
     else:
@@ -128,18 +78,11 @@ def show(
 
 
 @app.command()
+@spread_groups
 def convert(
-    file: FileArgument,
     *,
+    chosen: TopologyOptions,
     to: Annotated[Target, typer.Option(help="What to write.")] = Target.GADGET,
-    form: FormatOption = None,
-    level: LevelOption = None,
-    nodes: NodesOption = None,
-    name: NameOption = None,
-    join: JoinOption = None,
-    gbps: GbpsOption = None,
-    gpus: GpusOption = None,
-    resource: ResourceOption = None,
     jobs: Annotated[
         int, typer.Option(min=0, max=1_000_000, help="How many random jobs, as gadget generate makes them.")
     ] = 0,
@@ -158,8 +101,7 @@ def convert(
     """
     if jobs and to is not Target.GADGET:
         raise BadOption(f"--jobs {jobs}: {to} files hold no jobs. Leave it out, or write --to gadget.")
-    options = ReadOptions(tuple(level or ()), nodes, name, join)
-    topology = _read(file, form, options, _parse_assumptions(gbps, gpus, resource))
+    file, topology = chosen.file, chosen.read()
     if to is Target.GADGET:
         rng = np.random.default_rng(seed)
         cluster = build_cluster(topology)
@@ -171,10 +113,6 @@ def convert(
         remarks().print(Text(f"note: {line}"))
     for line in list_assumed(topology):
         remarks().print(Text(f"assumed: {line}"))
-
-
-def _read(file: Path, form: str | None, options: ReadOptions, assumptions: Assumptions) -> Topology:
-    return fill_in(read_topology(file, options, form=form), assumptions)
 
 
 def _save_scenario(save: Path, file: Path, topology: Topology, scenario: Scenario) -> None:
@@ -201,51 +139,18 @@ def _save_foreign(save: Path, file: Path, topology: Topology, to: Target) -> Non
         raise BadFile(f"{file}: {error.problem}. {error.mend}.") from None
     write_whole(save, written.text.encode())
     if save != STANDARD_STREAM:
-        counts = f"{len(topology.hosts)} servers, {len(topology.switches)} switches"
+        counts = f"{say_count(len(topology.hosts), 'server')}, {say_count(len(topology.switches), 'switch')}"
         remarks().print(Text(f"written: {save} ({counts})"))
     for line in written.lost:
         remarks().print(Text(f"left out: {line}"))
-
-
-def _parse_assumptions(gbps: list[str] | None, gpus: int | None, resource: list[str] | None) -> Assumptions:
-    by_tier: dict[str, float] = {}
-    other: float | None = None
-    for text in gbps or ():
-        tier, equals, amount = text.rpartition("=")
-        if not equals:
-            if other is not None:
-                raise BadOption(f"--gbps {text}: a bandwidth for all links is given twice. Keep one.")
-            other = _parse_number("--gbps", text, amount)
-        elif not tier or tier in by_tier:
-            raise BadOption(
-                f"--gbps {text}: names no tier, or one again. Write --gbps 1=400, each tier once."
-            )
-        else:
-            by_tier[tier] = _parse_number("--gbps", text, amount)
-    amounts: dict[str, float] = {} if gpus is None else {"gpu": gpus}
-    for text in resource or ():
-        name, equals, amount = text.rpartition("=")
-        if not name or name in amounts:
-            raise BadOption(
-                f"--resource {text}: names no resource, or one again. Write --resource cpu=64, once."
-            )
-        amounts[name] = _parse_number("--resource", text, amount)
-    return Assumptions(by_tier, other, amounts)
-
-
-def _parse_number(option: str, text: str, amount: str) -> float:
-    try:
-        number = float(amount)
-    except ValueError:
-        raise BadOption(f"{option} {text}: {amount!r} is no number. Give one.") from None
-    return int(number) if number.is_integer() else number
 
 
 def _show(console: Console, topology: Topology) -> None:
     summary = summarise_topology(topology)
     shape = "a tree" if summary.is_tree else "no tree"
     title = FORMATS[summary.format].title
-    console.print(Text(f"{title}: {summary.servers:,} servers, {summary.switches:,} switches, {shape}"))
+    counts = f"{say_count(summary.servers, 'server')}, {say_count(summary.switches, 'switch')}"
+    console.print(Text(f"{title}: {counts}, {shape}"))
     for line in summary.remarks:
         console.print(Text(f"note: {line}"))
     console.print()
@@ -254,7 +159,7 @@ def _show(console: Console, topology: Topology) -> None:
     for kind, count in kinds[:MOST_KINDS]:
         servers.add_row(Text(kind), f"{count:,}")
     if rest := kinds[MOST_KINDS:]:
-        servers.add_row(f"{len(rest):,} other kinds", f"{sum(count for _, count in rest):,}")
+        servers.add_row(say_count(len(rest), "other kind"), f"{sum(count for _, count in rest):,}")
     console.print(servers)
     gpus = summary.resources.get("gpu")
     console.print(Text(f"GPUs: {gpus.total:,.6g}" if gpus else "GPUs: not known; --gpus N fills them in"))

@@ -13,24 +13,14 @@ import typer
 from numpy.typing import NDArray
 from rich.text import Text
 
+from gadget.cli.console import Shown, ShownOption, remarks, table
 from gadget.cli.console import output as standard_output
-from gadget.cli.console import remarks, table
-from gadget.cli.trace import (
-    AssumeOption,
-    FilesArgument,
-    FromOption,
-    GpuTypeOption,
-    Shown,
-    ShownOption,
-    StrictOption,
-    ThroughputsOption,
-    ToOption,
-    read_chosen,
-)
+from gadget.cli.option_groups import spread_groups
+from gadget.cli.trace_options import TraceOptions
 from gadget.errors import BadOption
 from gadget.files import write_whole
+from gadget.model.wording import say_count
 from gadget.simulate.blind import BlindResult, run_blind
-from gadget.workloads.traces import gavel
 from gadget.workloads.traces.trace import Trace
 
 Integers = NDArray[np.int64]
@@ -51,8 +41,8 @@ _COLUMNS = ("policy", "job", "gpus", "submit_seconds", "start_seconds", "end_sec
 
 
 def run(
-    files: FilesArgument,
     *,
+    chosen: TraceOptions,
     gpus: Annotated[int, typer.Option(min=1, help="GPUs of the pool.")],
     policy: Annotated[
         list[str] | None,
@@ -61,12 +51,6 @@ def run(
             "times. Default: fifo, srtf and las."
         ),
     ] = None,
-    start: FromOption = None,
-    end: ToOption = None,
-    throughputs: ThroughputsOption = None,
-    gpu_type: GpuTypeOption = gavel.REFERENCE_GPU,
-    assume_duration: AssumeOption = None,
-    strict: StrictOption = False,
     jobs: Annotated[
         Path | None, typer.Option("--jobs", help="Write start and end of every job into this file (.csv).")
     ] = None,
@@ -81,15 +65,7 @@ def run(
     labels = policy or ["fifo", "srtf", "las"]
     if len(set(labels)) < len(labels):
         raise BadOption("--policy: one is given twice. Name each once.")
-    trace = read_chosen(
-        files,
-        strict=strict,
-        start=start,
-        end=end,
-        throughputs=throughputs,
-        gpu_type=gpu_type,
-        assumed=assume_duration,
-    )
+    trace = chosen.read()
     wanted = _find_runnable(trace, gpus)
     run_blind([0], [1], [1], capacity=1, rule=labels[0])  # loads the kernels, which is not to be timed
     runs = {
@@ -111,7 +87,7 @@ def run(
         _show(runs, gpus)
     if len(wanted) < len(trace):
         count = len(trace) - len(wanted)
-        remarks().print(Text(f"left out: {count:,} jobs that share a GPU, last no time or need more GPUs"))
+        remarks().print(Text(f"left out: jobs that share a GPU, last no time or need more GPUs ({count:,})"))
     if jobs is not None:
         remarks().print(Text(f"written: {jobs}"))
 
@@ -127,7 +103,11 @@ def _find_runnable(trace: Trace, gpus: int) -> Integers:
 
 def _show(runs: dict[str, BlindResult], gpus: int) -> None:
     jobs = next(iter(runs.values())).summarise().jobs
-    made = table(f"{jobs:,} jobs on a pool of {gpus:,} GPUs", "", *(f"#{label}" for label in runs))
+    made = table(
+        f"{say_count(jobs, 'job')} on a pool of {say_count(gpus, 'GPU')}",
+        "",
+        *(f"#{label}" for label in runs),
+    )
     summaries = [one.summarise() for one in runs.values()]
     for title, name in _ROWS:
         values = [getattr(summary, name) for summary in summaries]
@@ -138,9 +118,7 @@ def _show(runs: dict[str, BlindResult], gpus: int) -> None:
 def _format_jobs(trace: Trace, wanted: Integers, runs: dict[str, BlindResult]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ("policy", "job", "gpus", "submit_seconds", "start_seconds", "end_seconds", "preemptions")
-    )
+    writer.writerow(_COLUMNS)
     writer.writerows(_rows(trace, wanted, runs))
     return text.getvalue().encode()
 
@@ -155,4 +133,4 @@ def _rows(trace: Trace, wanted: Integers, runs: dict[str, BlindResult]) -> Itera
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command()(run)
+    app.command()(spread_groups(run))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gadget.errors import InvalidValue
+from gadget.model.capped import Capped
 from gadget.model.names import check_name
 from gadget.model.program import Program
 from gadget.model.quantity import (
@@ -20,7 +21,7 @@ from gadget.model.quantity import (
 from gadget.model.resources import Resources
 from gadget.model.ring import Ring
 from gadget.model.timing import Timing
-from gadget.model.utility import Capped, Utility
+from gadget.model.utility import Utility
 
 Floats = NDArray[np.float64]
 

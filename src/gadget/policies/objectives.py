@@ -57,6 +57,10 @@ class Objective(StrEnum):
     ENERGY = "energy"
 
 
+OBJECTIVE_OF = {"energy_weight": Objective.ENERGY}
+"""Options of `gadget` that only one objective looks at."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """A job that could run now, with what lies ahead of it."""

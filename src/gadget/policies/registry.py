@@ -1,9 +1,7 @@
 """Policies by name, with their options: `fifo`, `fifo:workers=2,backfill=true`, `las:queues=3250/7200`."""
 
-import dataclasses
 from collections.abc import Iterable
-from enum import StrEnum
-from typing import Any, get_type_hints
+from typing import Any
 
 from gadget.errors import BadOption
 from gadget.model.names import nearest_hint
@@ -14,8 +12,10 @@ from gadget.policies.gadget_paper import GadgetPaper
 from gadget.policies.gavel import Gavel
 from gadget.policies.gittins import Gittins
 from gadget.policies.las import Las
+from gadget.policies.objectives import OBJECTIVE_OF, Objective
 from gadget.policies.optimal import Optimal
 from gadget.policies.optimus import Optimus
+from gadget.policies.options import list_fields, read_options, split_options
 from gadget.policies.policy import Policy
 from gadget.policies.sia import Sia
 from gadget.policies.sjf_bco import SjfBco
@@ -60,19 +60,29 @@ def build_policy(text: str, **common: Any) -> Policy:
 
     `common` options, where not None, go to policies that have them; what stands in the text wins.
     """
-    name, _, options = text.partition(":")
+    name, _ = split_options(text)
     if name not in POLICIES:
         raise BadOption(
             f"{name!r} is no policy{nearest_hint(name, POLICIES)}. Choose one of {', '.join(POLICIES)}."
         )
     kind = POLICIES[name]
-    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # every policy is one
+    known = list_fields(kind)
+    own = read_options(text, kind, known)
     shared = {key: value for key, value in common.items() if value is not None and key in known}
-    given = [_read_option(name, kind, option) for option in options.split(",") if option]
-    own = dict(given)
-    if len(own) < len(given):
-        raise BadOption(f"{text}: an option is given twice. Keep one.")
-    return kind(**{**shared, **own})
+    policy = kind(**{**shared, **own})
+    _check_objective(text, own, getattr(policy, "objective", None))
+    return policy
+
+
+def _check_objective(text: str, given: Iterable[str], objective: Objective | None) -> None:
+    """Refuse options that the objective does not look at."""
+    for option in given:
+        wanted = OBJECTIVE_OF.get(option)
+        if wanted is not None and objective is not wanted:
+            raise BadOption(
+                f"{text}: {option} is looked at with objective={wanted} alone. "
+                f"Add objective={wanted}, or leave {option} out."
+            )
 
 
 def add_options(text: str, **common: Any) -> str:
@@ -80,11 +90,10 @@ def add_options(text: str, **common: Any) -> str:
 
     So a name tells all that was chosen, as `fifo` with a placement becomes `fifo:placement=gadget`.
     """
-    name, _, options = text.partition(":")
+    name, given = split_options(text)
     if name not in POLICIES:
         return text
-    known = {field.name for field in dataclasses.fields(POLICIES[name])}  # type: ignore[arg-type]  # every policy is one
-    given = [option for option in options.split(",") if option]
+    known = list_fields(POLICIES[name])
     said = {option.partition("=")[0] for option in given}
     more = [
         f"{key}={value}"
@@ -92,43 +101,3 @@ def add_options(text: str, **common: Any) -> str:
         if value is not None and key in known and key not in said
     ]
     return f"{name}:{','.join([*given, *more])}" if more else text
-
-
-def _read_option(policy: str, kind: type[Policy], text: str) -> tuple[str, Any]:
-    key, _, value = text.partition("=")
-    types = get_type_hints(kind)
-    known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # every policy is one
-    if key not in known:
-        raise BadOption(
-            f"{policy} has no option {key!r}{nearest_hint(key, known)}. Its options: {', '.join(known)}."
-        )
-    if types[key] == tuple[float, ...]:
-        try:
-            return key, tuple(float(number) for number in value.split("/"))
-        except ValueError:
-            raise BadOption(
-                f"{policy}: option {key} cannot be {value!r}. Give numbers, joined by '/'."
-            ) from None
-    for words in (types[key], *getattr(types[key], "__args__", ())):
-        if isinstance(words, type) and issubclass(words, StrEnum):
-            if value not in list(words):
-                raise BadOption(
-                    f"{policy}: option {key} cannot be {value!r}. Choose one of {', '.join(words)}."
-                )
-            return key, words(value)
-    for meaning, said in ((True, ("true", "yes", "on", "1")), (False, ("false", "no", "off", "0"))):
-        if types[key] is bool and value.lower() in said:
-            return key, meaning
-    for wanted in (int, float):
-        if wanted in (types[key], *getattr(types[key], "__args__", ())):
-            try:
-                return key, wanted(value)
-            except ValueError:
-                continue
-    raise BadOption(f"{policy}: option {key} cannot be {value!r}. Give {_describe(types[key])}.")
-
-
-def _describe(kind: Any) -> str:
-    words = {bool: "true or false", int: "a whole number", float: "a number"}
-    kinds = [words[one] for one in (kind, *getattr(kind, "__args__", ())) if one in words]
-    return " or ".join(kinds) or "another value"

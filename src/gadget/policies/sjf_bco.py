@@ -38,7 +38,7 @@ from gadget.model.snapshot import Snapshot
 from gadget.policies.placement import Candidate, Placement, Wanted
 from gadget.policies.remaining import find_slots_left
 from gadget.policies.ring_placement import Placer, place_chosen
-from gadget.policies.workers import check_fixed_workers, find_fixed_workers
+from gadget.policies.workers import check_fixed_workers, list_wanted
 from gadget.solve.greedy import place_on
 from gadget.solve.room import Room
 from gadget.solve.timelines import Costs, Gangs, Lanes, Plan, Rule, plan_gangs
@@ -78,10 +78,7 @@ class SjfBco:
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Keep what runs, plan the others, start those whose turn is now."""
         placement = Placement(snapshot)
-        wanted = [
-            (candidate, candidate.clip(find_fixed_workers(candidate.job, self.workers, self.draw)))
-            for candidate in placement.find_candidates()
-        ]
+        wanted = list_wanted(placement, self.workers, self.draw)
         slots = {one.name: _count_slots(snapshot, one, size) for one, size in wanted}
         kept = set(map(id, placement.keep_all(wanted)))
         running = [pair for pair in wanted if id(pair[0]) in kept]

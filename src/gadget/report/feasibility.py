@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from gadget.model.wording import say_count
 from gadget.report.bars import draw_bars, thin
 from gadget.report.spans import say_span
 from gadget.workloads.feasibility import Feasibility
@@ -23,7 +24,7 @@ def render_feasibility(found: Feasibility) -> Group:
         label += "; a column shows the greatest of its slots"
     parts: list[RenderableType] = [
         Text(
-            f"Feasibility: {found.jobs:,} {'job' if found.jobs == 1 else 'jobs'} over {found.slots:,} slots",
+            f"Feasibility: {say_count(found.jobs, 'job')} over {say_count(found.slots, 'slot')}",
             style="bold",
         ),
         *map(Text, say_load(found)),
@@ -92,4 +93,7 @@ def say_never(found: Feasibility) -> list[str]:
     """One line if some jobs can never run."""
     if found.is_possible:
         return []
-    return [f"{len(found.never):,} of {found.jobs:,} jobs can never run; `gadget feasibility` tells why"]
+    return [
+        f"{len(found.never):,} of {say_count(found.jobs, 'job')} can never run; "
+        "`gadget feasibility` tells why"
+    ]

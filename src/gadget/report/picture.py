@@ -18,6 +18,7 @@ from matplotlib.patches import FancyBboxPatch
 from gadget.model.cluster import Cluster
 from gadget.model.job import Job
 from gadget.model.ring import Allocation
+from gadget.model.wording import say_count
 from gadget.report import layout as laid
 from gadget.report.saving import save_picture
 from gadget.report.summary import Usage
@@ -312,13 +313,13 @@ def _draw_header(axes: Axes, scene: Scene, title: str, left: float, top: float) 
     """Title and a line of facts above the picture; the new top."""
     used, units = scene.used(scene.cluster.server_by_name)
     facts = [
-        f"{len(scene.cluster.servers):,} servers",
+        say_count(len(scene.cluster.servers), "server"),
         f"{units:,.10g} {laid.short_name(scene.resource, 20)}",
     ]
     if scene.cluster.switches:
-        facts.append(f"{len(scene.cluster.switches):,} switches")
+        facts.append(say_count(len(scene.cluster.switches), "switch"))
     if scene.allocation.rings:
-        facts += [f"{len(scene.ranked):,} rings", f"{used / units if units else 0:.0%} in use"]
+        facts += [say_count(len(scene.ranked), "ring"), f"{used / units if units else 0:.0%} in use"]
     _write(axes, left, top + 0.3, "  ·  ".join(facts), 8, color=SOFT)
     if not title:
         return top + 0.35

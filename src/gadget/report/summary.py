@@ -17,6 +17,7 @@ from gadget.model.job import ActiveJob, Job
 from gadget.model.resources import Resources
 from gadget.model.ring import Allocation, Ring
 from gadget.model.snapshot import Scenario
+from gadget.model.wording import say_count
 from gadget.report.layout import find_tiers, is_tiered
 from gadget.workloads.feasibility import count_slots, find_main_resource
 
@@ -247,10 +248,11 @@ def _find_misfit(job: Job, scenario: Scenario, kinds: Mapping[Resources, int]) -
         wanted = " and ".join(f"{amount:g} {name}" for name, amount in needs.items())
         return f"needs {wanted} per worker; no server has them together"
     if room < job.min_workers:
-        return f"needs {job.min_workers} workers at least; the whole cluster holds {room}"
+        return f"needs {say_count(job.min_workers, 'worker')} at least; the whole cluster holds {room}"
     if ActiveJob(job).largest_ring == 0:
         paid = math.floor(job.worker_slots * SLACK)
-        return f"its budget pays for {paid} worker-slots; its smallest ring has {job.min_workers} workers"
+        ring = say_count(job.min_workers, "worker")
+        return f"its budget pays for {say_count(paid, 'worker-slot')}; its smallest ring has {ring}"
     return ""
 
 
@@ -277,9 +279,11 @@ def _render_cluster(summary: Summary) -> Group:
             (", ".join(f"{_number(n)} {name}" for name, n in kind.items()) or "nothing", f"{count:,}")
         )
     if rest := summary.server_kinds[MOST_LISTED:]:
-        rows.append((f"{len(rest):,} other kinds", f"{sum(count for _, count in rest):,}"))
+        rows.append((say_count(len(rest), "other kind"), f"{sum(count for _, count in rest):,}"))
     shape = "a tree" if summary.is_tree else "no tree"
-    title = f"Cluster: {summary.servers:,} servers, {summary.switches:,} switches, {shape}"
+    title = (
+        f"Cluster: {say_count(summary.servers, 'server')}, {say_count(summary.switches, 'switch')}, {shape}"
+    )
     return _table(title, ("each server", "servers"), rows)
 
 
@@ -299,7 +303,7 @@ def _render_loads(summary: Summary) -> Group:
         shares = (f"{part / whole:.0%}" if whole else "–" for part, whole in parts)
         offered, peak = (f"{_number(part)} ({share})" for (part, _), share in zip(parts, shares, strict=True))
         rows.append((load.resource, _number(load.capacity), offered, peak))
-    title = f"Load over {summary.slots:,} slots of {_number(summary.slot_seconds)} s"
+    title = f"Load over {say_count(summary.slots, 'slot')} of {_number(summary.slot_seconds)} s"
     return _table(title, ("resource", "capacity", "offered, resource × slots", "all jobs at once"), rows)
 
 

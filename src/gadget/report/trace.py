@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from gadget.model.wording import say_count
 from gadget.report.bars import WIDTH, draw_bars
 from gadget.report.spans import say_span
 from gadget.workloads.traces.load import find_load
@@ -187,14 +188,13 @@ def _render_numbers(summary: TraceSummary) -> Group:
         told = ", ".join(f"{name} {say_span(seconds)}" for name, seconds in asdict(found).items())
         rows.append(("duration", told))
     if summary.without_duration:
-        rows.append(("no duration", f"{summary.without_duration:,} jobs"))
+        rows.append(("no duration", say_count(summary.without_duration, "job")))
     if summary.offered_load is not None:
         share = summary.load_share
         of = "" if share is None else f", {share:.1%} of {summary.capacity:,.0f} GPUs"
         rows.append(("offered load", f"{summary.offered_load:,.4g} GPU-seconds a second{of}"))
         rows.append(("work", f"{summary.gpu_hours:,.4g} GPU-hours"))
-    files = f"{summary.files:,} files" if summary.files > 1 else "1 file"
-    title = f"{summary.source}: {summary.jobs:,} jobs in {files}"
+    title = f"{summary.source}: {say_count(summary.jobs, 'job')} in {say_count(summary.files, 'file')}"
     return Group(Text(title, style="bold"), _grid(rows))
 
 
@@ -210,7 +210,7 @@ def _render_counts(name: str, counts: Mapping[str, int], jobs: int) -> Group:
 
 def _render_remarks(summary: TraceSummary) -> list[RenderableType]:
     lines = [f"assumed: {note}" for note in summary.notes]
-    lines += [f"left out: {count:,} jobs that {reason}" for reason, count in summary.left_out.items()]
+    lines += [f"left out: jobs that {reason} ({count:,})" for reason, count in summary.left_out.items()]
     lines.append(f"bad rows: {summary.bad_rows:,}" if summary.bad_rows else "bad rows: none")
     lines += [f"  {example}" for example in summary.bad_examples]
     if summary.bad_rows > len(summary.bad_examples):

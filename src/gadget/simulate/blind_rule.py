@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from gadget.errors import BadOption
 from gadget.model.names import nearest_hint
+from gadget.policies.options import read_options, split_options, tell_options
 from gadget.solve.queueing import (
     FIFO_BACKFILL,
     FIFO_BLOCKING,
@@ -29,16 +30,6 @@ class Order(StrEnum):
 
 
 OPTIONS = {Order.FIFO: ("backfill",), Order.SRTF: (), Order.LAS: ("queues", "running_first")}
-_SWITCH = {
-    "true": True,
-    "yes": True,
-    "on": True,
-    "1": True,
-    "false": False,
-    "no": False,
-    "off": False,
-    "0": False,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +58,14 @@ class BlindRule:
             )
         for option in ("backfill", "queues", "running_first"):
             if getattr(self, option) and option not in OPTIONS[self.order]:
-                raise BadOption(f"{self.order} has no option {option!r}. {_list_options(self.order)}")
+                raise BadOption(f"{self.order} has no option {option!r}. {tell_options(OPTIONS[self.order])}")
         if self.running_first and not self.queues:
             raise BadOption(f"{self.order}: running_first is an order inside queues. Give queues too.")
 
     @classmethod
     def parse(cls, text: str) -> "BlindRule":
         """The rule that `name` or `name:option=value,…` stands for."""
-        name, _, options = text.partition(":")
+        name, _ = split_options(text)
         known = [one.value for one in Order]
         if name not in known:
             raise BadOption(
@@ -82,18 +73,8 @@ class BlindRule:
                 f"Choose one of {', '.join(known)}."
             )
         order = Order(name)
-        given: dict[str, bool | tuple[float, ...]] = {}
-        for option in filter(None, options.split(",")):
-            key, _, value = option.partition("=")
-            if key not in OPTIONS[order]:
-                raise BadOption(
-                    f"{name} has no option {key!r} in a pool without a network, where each job takes exactly "
-                    f"its workers. {_list_options(order)}"
-                )
-            if key in given:
-                raise BadOption(f"{text}: an option is given twice. Keep one.")
-            given[key] = _read_limits(name, value) if key == "queues" else _read_switch(name, key, value)
-        return cls(order, **given)  # type: ignore[arg-type]  # each was read as what its key asks for
+        where = " in a pool without a network, where each job takes exactly its workers"
+        return cls(order, **read_options(text, cls, OPTIONS[order], where))
 
     @property
     def code(self) -> int:
@@ -112,21 +93,3 @@ class BlindRule:
     def may_stop(self) -> bool:
         """True when running jobs may have to yield."""
         return self.order is not Order.FIFO
-
-
-def _list_options(order: Order) -> str:
-    known = OPTIONS[order]
-    return f"Its options: {', '.join(known)}." if known else "It has none; leave it out."
-
-
-def _read_limits(name: str, text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(number) for number in text.split("/"))
-    except ValueError:
-        raise BadOption(f"{name}: option queues cannot be {text!r}. Give numbers, joined by '/'.") from None
-
-
-def _read_switch(name: str, key: str, text: str) -> bool:
-    if text.lower() not in _SWITCH:
-        raise BadOption(f"{name}: option {key} cannot be {text!r}. Give true or false.")
-    return _SWITCH[text.lower()]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from gadget.model.job import Job
 from gadget.model.snapshot import Scenario
+from gadget.model.wording import say_count
 from gadget.solve.greedy import largest_ring
 from gadget.solve.guarantees import admits_certificate, paper_ratio
 from gadget.solve.horizon import clairvoyant_bound
@@ -58,7 +59,7 @@ def find_obstacle(scenario: Scenario) -> str | None:
     if not found:
         return None
     name, obstacle = found[0]
-    return f"{len(found)} of {len(scenario.jobs)} jobs, first {name!r}: {obstacle}"
+    return f"{len(found):,} of {say_count(len(scenario.jobs), 'job')}, first {name!r}: {obstacle}"
 
 
 def _obstacle_of(job: Job, slots: int) -> str | None:

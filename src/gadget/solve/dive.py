@@ -11,18 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gadget.solve.filling import (
-    GIVEN,
-    Held,
-    build_held,
-    copy_all,
-    fill,
-    keep_running,
-    occupy_all,
-    place,
-    scaled,
-)
+from gadget.solve.filling import fill, keep_running, place, scaled
 from gadget.solve.ground import Sites
+from gadget.solve.held import GIVEN, Held, build_held, copy_all, occupy_all
 from gadget.solve.lagrangian import Stays
 from gadget.solve.market import SLACK, Floats, Integers, Market, Orders, Scratch, build_scratch, find_height
 from gadget.solve.network import Network

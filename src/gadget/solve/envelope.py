@@ -8,8 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from gadget.model.capped import Capped
 from gadget.model.job import Job
-from gadget.model.utility import Capped, Energy, Table, Utility
+from gadget.model.utility import Energy, Table, Utility
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from gadget.model.capped import Capped
 from gadget.model.job import Job
 from gadget.model.resources import Resources
-from gadget.model.utility import Capped, Linear, Log, Sqrt, Utility
+from gadget.model.utility import Linear, Log, Sqrt, Utility
 from gadget.solve.lifetime import once_in_a_life
 from gadget.solve.market import Booleans, Floats, Integers
 from gadget.solve.network import Network

@@ -15,9 +15,10 @@ from gadget.solve.compiled import compiled
 from gadget.solve.hierarchy import Hierarchy
 from gadget.solve.market import SLACK, Booleans, Floats, Integers, Orders
 from gadget.solve.network import Network
-from gadget.solve.pricing_graph import Ways, Wires, find_ring, find_ways, find_wires
+from gadget.solve.pricing_graph import find_ring
 from gadget.solve.relaxed import ROUNDING, ClassPrices
 from gadget.solve.slot import SlotProblem
+from gadget.solve.ways import Ways, Wires, find_ways, find_wires
 
 # Branches after which the pricing of a job gives up: its bound counts then, so a weak one costs little.
 _NODE_LIMIT = 5_000

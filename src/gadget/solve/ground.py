@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gadget.solve.classes import find_classes
+from gadget.solve.compiled import compiled
 from gadget.solve.hierarchy import Hierarchy, build_hierarchy
 from gadget.solve.lifetime import once_in_a_life
 from gadget.solve.market import Booleans, Integers, Tree, build_tree
@@ -37,6 +38,20 @@ class Ground(NamedTuple):
     copies: Integers
     look: Integers
     """Classes of the nodes where there is one tree; on a graph all nodes differ."""
+
+
+@compiled
+def take_tree(ground: Ground, row: int) -> Tree:
+    """One of the trees."""
+    return Tree(
+        ground.parent[row],
+        ground.kid_start[row],
+        ground.kids[row],
+        ground.copies,
+        ground.is_server[row],
+        ground.end[row],
+        ground.look,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +87,7 @@ class Sites:
 
     def tree(self, row: int) -> Tree:
         """One of the trees."""
-        ground = self.ground
-        return Tree(
-            ground.parent[row],
-            ground.kid_start[row],
-            ground.kids[row],
-            ground.copies,
-            ground.is_server[row],
-            ground.end[row],
-            ground.look,
-        )
+        return take_tree(self.ground, row)
 
     def tree_node(self, row: int, server: int) -> int:
         """The node of a server on one of the trees."""

@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 
 from gadget.model.ring import Ring
-from gadget.solve.filling import GIVEN, Held
 from gadget.solve.footprints import Footprints
 from gadget.solve.ground import Sites
+from gadget.solve.held import GIVEN, Held
 from gadget.solve.market import Integers
 from gadget.solve.network import Network
 from gadget.solve.slot import SlotProblem

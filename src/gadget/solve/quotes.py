@@ -6,7 +6,7 @@ import numpy as np
 
 from gadget.solve.compiled import compiled
 from gadget.solve.dive import Workshop
-from gadget.solve.filling import occupy_all
+from gadget.solve.held import occupy_all
 from gadget.solve.hierarchy import Hierarchy
 from gadget.solve.lagrangian import Answers
 from gadget.solve.market import Floats, Integers, Orders, Tree

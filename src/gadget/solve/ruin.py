@@ -8,8 +8,9 @@ ejection chains of any length are such steps. Worse states are accepted with a m
 import numpy as np
 
 from gadget.solve.compiled import compiled
-from gadget.solve.filling import Held, copy_all, copy_ring, fill, insert, occupy, release
+from gadget.solve.filling import fill, insert
 from gadget.solve.ground import Ground
+from gadget.solve.held import Held, copy_all, copy_ring, occupy, release
 from gadget.solve.lagrangian import Stays
 from gadget.solve.market import Booleans, Integers, Market, Orders, Scratch
 

@@ -9,6 +9,7 @@ from gadget.model.cluster import Cluster, Link, Server
 from gadget.model.names import nearest_hint
 from gadget.model.quantity import check_at_least_zero
 from gadget.model.resources import Resources
+from gadget.model.wording import say_count
 from gadget.topology.network import Cable, Host, Topology
 
 
@@ -85,7 +86,8 @@ def list_assumed(topology: Topology) -> list[str]:
     ]
     amounts = Counter((name, host.resources[name]) for host in topology.hosts for name in host.assumed)
     return lines + [
-        f"{amount:g} {name} on each of {count:,} servers" for (name, amount), count in amounts.items()
+        f"{amount:g} {name} on each of {say_count(count, 'server')}"
+        for (name, amount), count in amounts.items()
     ]
 
 
@@ -97,12 +99,13 @@ def build_cluster(topology: Topology) -> Cluster:
             name = topology.tier_name(tier)
             count = sum(c.gbps is None and topology.tier_of_cable(c) == tier for c in topology.cables)
             raise BadOption(
-                f"no bandwidth is known of {count:,} links up to {name} (first: {' – '.join(cable.ends)}). "
+                f"no bandwidth is known of {say_count(count, 'link')} up to {name} "
+                f"(first: {' – '.join(cable.ends)}). "
                 f"Give --gbps {tier}=VALUE, or --gbps VALUE for all that are missing."
             )
     if unknown := [host.name for host in topology.hosts if not host.resources]:
         raise BadOption(
-            f"nothing is known of what {len(unknown):,} servers have (first: {unknown[0]!r}). "
+            f"nothing is known of what is in {say_count(len(unknown), 'server')} (first: {unknown[0]!r}). "
             "Give --gpus N, or --resource NAME=AMOUNT."
         )
     return Cluster(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from gadget.model.cluster import Cluster
 from gadget.model.codec import read_content
 from gadget.model.decision import Decision
+from gadget.model.wording import say_count
 from gadget.topology.network import Cable, Host, Switch, Topology
 from gadget.topology.options import ReadOptions
 from gadget.topology.source import Source
@@ -34,7 +35,7 @@ def read(source: Source, options: ReadOptions) -> Topology:  # noqa: ARG001 - ou
         described,
         remarks=(
             *described.remarks,
-            f"its {len(found.jobs):,} jobs are left out",
+            f"without its {say_count(len(found.jobs), 'job')}",
         ),
     )
 

@@ -35,8 +35,8 @@ def read_google_submissions(path: Path) -> Floats:
     part, reading = Part(path, "a Google job table"), Reading()
     known = google2011.recognise(part.head)
     times = google2011.read_submissions(part, reading) if known else np.array([])
-    if reading.first:
-        bad = reading.first[0]
+    if reading.count:
+        bad = reading.bad.first[0]
         raise BadFile(f"{path}:{bad.line}: holds no submission time ({bad.reason}). Give microseconds.")
     if not len(times):
         raise BadFile(f"{path}: holds no job submissions. Give a job table or job_events of the 2011 trace.")

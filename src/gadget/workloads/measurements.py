@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gadget.errors import BadFile, printable
-from gadget.files import STANDARD_STREAM, read_bytes
+from gadget.files import STANDARD_STREAM, is_folder, list_folder, read_bytes
 from gadget.model.measured import Measured, name_placement, name_totals
 from gadget.model.quantity import LARGEST, MOST_WORKERS, SMALLEST
 
@@ -67,31 +67,34 @@ def read_measurements(paths: Iterable[Path], *, strict: bool = False) -> Reading
     rows: defaultdict[str, list[_Row]] = defaultdict(list)
     left_out: list[LeftOut] = []
     other: list[Path] = []
-    read: set[Path] = set()
+    read: dict[Path, Path] = {}
     for path in paths:
-        found = sorted(path.rglob("*.csv")) if path.is_dir() else [path]
+        is_many = is_folder(path)
+        found = [file for file in list_folder(path) if file.suffix == ".csv"] if is_many else [path]
         measured = 0
         for file in found:
-            if file.resolve() in read:
+            place = file.resolve()
+            if place in read:
+                measured += 1
                 continue
             table = _open_table(file)
             if table is None:
-                if not path.is_dir():
+                if not is_many:
                     raise BadFile(f"{file}: holds no measured step times. {_MEND}.")
                 other.append(file)
                 continue
-            read.add(file.resolve())
+            read[place] = file
             measured += 1
             good, bad = _read_rows(file, table, strict=strict)
             rows[_name_application(file)] += good
             if bad is not None:
                 left_out.append(bad)
-        if path.is_dir() and not measured:
+        if is_many and not measured:
             raise BadFile(f"{path}: no file in it holds measured step times. {_MEND}.")
     applications = tuple(_build(name, rows[name]) for name in sorted(rows) if rows[name])
     if not applications:
         first = f" (first: {left_out[0].first})" if left_out else ""
-        where = ", ".join(map(str, sorted(read)))
+        where = ", ".join(map(str, read.values()))
         raise BadFile(f"{where}: no row can be used{first}. {_MEND}.")
     return Reading(applications, tuple(left_out), tuple(other))
 

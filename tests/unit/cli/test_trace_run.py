@@ -76,4 +76,11 @@ def test_bad_options_are_refused_in_words(
 def test_jobs_that_the_pool_cannot_hold_are_left_out_and_told(gadget: Gadget, trace: Path) -> None:
     ended = gadget("trace", "run", trace, "--gpus", 2, "--policy", "fifo")
     assert "2 jobs on a pool of 2 GPUs" in ended.out
-    assert "left out: 1 jobs" in ended.err
+    assert "need more GPUs (1)" in ended.err
+
+
+def test_one_job_is_told_as_one(gadget: Gadget, trace: Path) -> None:
+    header, first, *_ = trace.read_text().splitlines()
+    trace.write_text(f"{header}\n{first}\n")
+    assert "tiresias: 1 job in 1 file" in gadget("trace", "show", trace).out
+    assert "1 job on a pool of 16 GPUs" in gadget("trace", "run", trace, "--gpus", 16).out

@@ -5,6 +5,7 @@ import pytest
 from gadget.errors import BadOption
 from gadget.policies.fifo import Fifo
 from gadget.policies.gadget import Gadget
+from gadget.policies.objectives import Objective
 from gadget.policies.registry import DEFAULT_POLICY, POLICIES, add_options, build_policy
 from gadget.policies.ring_placement import Placer
 from gadget.policies.sjf_bco import SjfBco
@@ -14,6 +15,8 @@ def test_options_follow_the_name() -> None:
     assert build_policy("fifo") == Fifo()
     assert build_policy("fifo:workers=2,backfill=true") == Fifo(workers=2, backfill=True)
     assert build_policy("fifo:backfill=off") == Fifo()
+    weighed = Gadget(objective=Objective.ENERGY, energy_weight=2.5)
+    assert build_policy("gadget:energy_weight=2.5,objective=energy") == weighed
     assert build_policy("gadget:gap=0.01,majorant=no") == Gadget(gap=0.01, majorant=False)
 
 
@@ -54,6 +57,10 @@ def test_common_options_can_be_told_in_the_name() -> None:
         ("fifo:backfill=maybe", "option backfill cannot be 'maybe'"),
         ("fifo:workers", "option workers cannot be ''"),
         ("fifo:placement=best", "Choose one of greedy, gadget"),
+        ("fifo:backfill=on,backfill=off", "an option is given twice"),
+        ("las:queues=1/two", "Give numbers, joined by '/'"),
+        ("gadget:energy_weight=1", "energy_weight is looked at with objective=energy alone"),
+        ("gadget:energy_weight=2,objective=fairness", "Add objective=energy, or leave energy_weight out"),
     ],
 )
 def test_bad_names_and_options_are_refused(text: str, said: str) -> None:

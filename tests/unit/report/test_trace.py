@@ -84,7 +84,7 @@ def test_a_summary_tells_what_was_left_out_assumed_and_bad() -> None:
         "[red]Pass",
         "not told",
         "assumed: something",
-        "left out: 7 jobs that never ran",
+        "left out: jobs that never ran (7)",
         "bad rows: 9",
         "file:3: has 1 columns, not 5",
         "… and 8 more",

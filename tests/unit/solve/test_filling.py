@@ -8,19 +8,9 @@ import pytest
 from gadget.model.builders import build_fat_tree, build_leaf_spine, build_paper_cluster, build_torus
 from gadget.model.cluster import Cluster
 from gadget.model.resources import Resources
-from gadget.solve.filling import (
-    Held,
-    build_held,
-    copy_all,
-    fill,
-    insert,
-    keep_running,
-    occupy_all,
-    place,
-    release,
-    scaled,
-)
+from gadget.solve.filling import fill, insert, keep_running, place, scaled
 from gadget.solve.ground import Sites, find_sites
+from gadget.solve.held import Held, build_held, copy_all, occupy_all, release
 from gadget.solve.lagrangian import Stays
 from gadget.solve.market import SLACK, Market, Orders, Scratch, build_scratch
 from gadget.solve.network import Network, compile_network

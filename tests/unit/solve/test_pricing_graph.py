@@ -5,7 +5,8 @@ import pytest
 
 from gadget import Cluster, Link, Resources, Server
 from gadget.solve.network import Network, compile_network
-from gadget.solve.pricing_graph import GraphQuote, count_fits, find_ways, quote_along, quote_on_graph
+from gadget.solve.pricing_graph import GraphQuote, count_fits, quote_along, quote_on_graph
+from gadget.solve.ways import find_ways
 
 INF = np.inf
 

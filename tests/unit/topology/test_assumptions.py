@@ -24,7 +24,7 @@ def test_only_what_is_missing_is_filled_in_and_it_is_marked() -> None:
         "25 Gbps on each link up to tier 1, 1 in all",
         "400 Gbps on each link up to tier 2 (Spine), 1 in all",
         "64 cpu on each of 2 servers",
-        "8 gpu on each of 1 servers",
+        "8 gpu on each of 1 server",
     ]
     cluster = build_cluster(filled)
     assert cluster.is_tree
@@ -73,7 +73,7 @@ def test_numbers_out_of_range_are_refused(given: dict[str, object]) -> None:
 
 
 def test_gaps_are_refused_with_the_option_that_fills_them() -> None:
-    with pytest.raises(BadOption, match=r"1 links up to tier 1 \(first: b – leaf\). Give --gbps 1=VALUE"):
+    with pytest.raises(BadOption, match=r"1 link up to tier 1 \(first: b – leaf\). Give --gbps 1=VALUE"):
         build_cluster(FOUND)
-    with pytest.raises(BadOption, match=r"what 1 servers have \(first: 'b'\). Give --gpus N"):
+    with pytest.raises(BadOption, match=r"what is in 1 server \(first: 'b'\). Give --gpus N"):
         build_cluster(fill_in(FOUND, Assumptions({}, 10)))

@@ -154,6 +154,22 @@ def test_files_that_hold_none(folder: Path, content: bytes, said: str) -> None:
     assert str(path) in str(caught.value)
 
 
+def test_files_without_a_usable_row_are_named_as_they_were_given(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    write(folder / "x.csv", "placement,local_bsz,step_time\n")
+    with pytest.raises(BadFile, match=r"^x\.csv: no row can be used"):
+        read_measurements([Path("x.csv")])
+
+
+def test_what_is_named_twice_is_read_once(folder: Path) -> None:
+    path = write(folder / "placements.csv", BY_PLACEMENT)
+    (once,) = read_measurements([path]).applications
+    (again,) = read_measurements([path, folder, folder.parent]).applications
+    assert len(again.step_seconds) == len(once.step_seconds)
+
+
 def test_a_folder_without_any(folder: Path) -> None:
     with pytest.raises(BadFile, match="no file in it holds measured step times"):
         read_measurements([folder])

@@ -9,6 +9,7 @@ from pathlib import Path
 from gadget.experiments.compare import NUMBERS, TABLE, Grid, Named
 from gadget.experiments.compare_numbers import LEVEL, Comparison, ScenarioNumbers, read_completions
 from gadget.experiments.compare_rings import read_rings
+from gadget.model.wording import say_count
 from gadget.report.comparison.curves import draw_completions, draw_means
 from gadget.report.comparison.gantt import Gantt, draw_gantt, find_width
 from gadget.report.comparison.tables import Table, build_table, link
@@ -65,7 +66,7 @@ def build_page(folder: Path, grid: Grid, comparison: Comparison, showing: Showin
     """The whole page as HTML; the same files give the same text."""
     count = len(comparison.policies)
     policies = "One policy" if count == 1 else f"{count} policies"
-    title = f"{policies} on {_count(len(comparison.scenarios), 'scenario')}"
+    title = f"{policies} on {say_count(len(comparison.scenarios), 'scenario')}"
     known = {named.name: named for named in grid.scenarios}
     body = [
         f"<h1>{escape(title)}</h1>",
@@ -142,8 +143,8 @@ def _scenario(
     links = ", ".join(link(f"{one.name}/{file}", file) for file in files)
     yield f"<h2>{escape(one.name)}</h2>"
     yield (
-        f'<p class="soft">{one.slots:,} slots, {_count(one.servers, "server")}, '
-        f"{_count(len(named.scenario.jobs), 'job')}. Files: {links}</p>"
+        f'<p class="soft">{say_count(one.slots, "slot")}, {say_count(one.servers, "server")}, '
+        f"{say_count(len(named.scenario.jobs), 'job')}. Files: {links}</p>"
     )
     metrics = _metrics(one.policies)
     yield build_table(metrics, one.policies, one.file, "policies → {policy} → {name}")
@@ -175,7 +176,3 @@ def _metrics(table: Table) -> list[Metric]:
     metrics = list_metrics(means)
     place = next(number for number, metric in enumerate(metrics) if metric.name == "measured_ratio")
     return [*metrics[:place], _BOUND, *metrics[place:]]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

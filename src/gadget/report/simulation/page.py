@@ -3,6 +3,7 @@
 from html import escape
 from importlib.metadata import version
 
+from gadget.model.wording import say_count
 from gadget.report.document import build_document
 from gadget.report.simulation.numbers import NOTHING, figure, find_metrics, ratio
 from gadget.report.simulation.pictures import draw_links, draw_sizes, draw_utilisation, draw_utility
@@ -36,7 +37,9 @@ def _headline(result: SimulationResult) -> str:
     seeds = sorted({run.seed for run in result.runs})
     some = ", ".join(map(str, seeds[:8])) + (" …" if len(seeds) > 8 else "")
     shown = f"seed{'s' if len(seeds) > 1 else ''} {some}"
-    return f"{result.horizon} slots, {result.servers} servers, {jobs} jobs; {shown}"
+    told = ((result.horizon, "slot"), (result.servers, "server"), (jobs, "job"))
+    counts = ", ".join(say_count(*one) for one in told)
+    return f"{counts}; {shown}"
 
 
 def _partial(result: SimulationResult) -> str:

@@ -50,6 +50,7 @@ def assemble(
         gone |= mask
     rows = rows.keep(~gone)
     rows = _refuse_odd(rows, reading)
+    reading.check()
     none = rows["gpus"] == 0
     counts[NO_GPU] = int(none.sum())
     rows = rows.keep(~none)

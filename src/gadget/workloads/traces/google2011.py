@@ -43,6 +43,7 @@ def read_submissions(part: Part, reading: Reading) -> Floats:
     else:
         events = read_table([part], {"time": Kind.NUMBER, "event": Kind.NUMBER}, reading, header=_EVENTS)
         times = events["time"][events["event"] == _SUBMIT]
+    reading.check()
     sorted_times: Floats = np.sort(times[times > 0]) * MICROSECONDS
     return sorted_times
 

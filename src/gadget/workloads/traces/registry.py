@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gadget.errors import BadFile
+from gadget.files import is_file, is_folder, list_folder
+from gadget.model.wording import say_count
 from gadget.workloads.traces import (
     alibaba_openb,
     alibaba_pai,
@@ -15,7 +17,7 @@ from gadget.workloads.traces import (
     pollux,
     tiresias,
 )
-from gadget.workloads.traces.source import Head, Part, Progress, is_file
+from gadget.workloads.traces.source import Head, Part, Progress
 from gadget.workloads.traces.table import Reading
 from gadget.workloads.traces.trace import Trace
 
@@ -50,21 +52,23 @@ def recognise(head: Head) -> Format | None:
 
 def find_size(paths: Sequence[Path]) -> int:
     """Bytes of the files, as far as that is known before they are read."""
-    return sum(Part(file).size for path in paths for file in (_list(path) if _is_folder(path) else [path]))
+    return sum(
+        Part(file).size for path in paths for file in (list_folder(path) if is_folder(path) else [path])
+    )
 
 
 def read_trace(paths: Sequence[Path], *, strict: bool = False, progress: Progress = lambda _: None) -> Trace:
-    """The trace in some files, or in the files of a folder; its format is told by their content.
+    """The trace in some files, or in the files of a folder at any depth; its format is told by their content.
 
     Bad rows are counted and left out; with `strict` the first one is a BadFile.
     """
     parts: list[Part] = []
     notes: list[str] = []
     for path in paths:
-        found = _list_parts(path, notes) if _is_folder(path) else [Part(path)]
-        parts += found
+        parts += _list_parts(path, notes) if is_folder(path) else [Part(path)]
     if not parts:
         raise BadFile("no file is named. Name the files of a trace.")
+    _check_once(parts)
     kinds = {part: _find_format(part) for part in parts}
     first = kinds[parts[0]]
     if other := next((part for part in parts if kinds[part] is not first), None):
@@ -72,7 +76,8 @@ def read_trace(paths: Sequence[Path], *, strict: bool = False, progress: Progres
             f"{other.path}: is a {kinds[other].title}, {parts[0].path} a {first.title}. "
             "Give files of one format at a time."
         )
-    trace = first.read(parts, Reading(strict=strict, progress=progress))
+    reading = Reading(strict=strict, progress=progress, ranks={part: k for k, part in enumerate(parts)})
+    trace = first.read(parts, reading)
     if not len(trace):
         raise _complain_of_nothing(trace)
     return trace.said(*notes)
@@ -98,27 +103,25 @@ def _name_known() -> str:
     return f"Known: {', '.join(one.title for one in FORMATS)}."
 
 
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
-def _list(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if is_file(path) and not path.name.startswith("."))
-    except OSError as error:
-        raise BadFile(f"{folder}: cannot be read ({error.strerror}). Correct its permissions.") from None
+def _check_once(parts: Sequence[Part]) -> None:
+    """A file that is read twice would count every job twice."""
+    seen: dict[Path, Path] = {}
+    for part in parts:
+        # Where links lead in a circle, no file is there to be read twice.
+        place = part.path.resolve() if is_file(part.path) else part.path
+        if place in seen:
+            other = "" if seen[place] == part.path else f", as {seen[place]} too"
+            raise BadFile(f"{part.path}: is given twice{other}. Name each file once.")
+        seen[place] = part.path
 
 
 def _list_parts(folder: Path, notes: list[str]) -> list[Part]:
-    files = [Part(path) for path in _list(folder)]
+    files = [Part(path) for path in list_folder(folder)]
     known = [part for part in files if _is_known(part)]
     if not known:
-        raise BadFile(f"{folder}: none of its {len(files):,} files is a trace. {_name_known()}")
+        raise BadFile(f"{folder}: of {say_count(len(files), 'file')} in it none is a trace. {_name_known()}")
     if rest := len(files) - len(known):
-        notes.append(f"{folder}: {rest:,} of its files are no traces and were passed over")
+        notes.append(f"{folder}: {say_count(rest, 'file')} in it passed over as no trace")
     return known
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from gadget.errors import BadOption
 from gadget.model.names import nearest_hint
+from gadget.model.wording import say_count
 from gadget.workloads.traces.trace import Trace
 
 EVERY = ""
@@ -34,7 +35,7 @@ def take_sample(trace: Trace, sample: float, rng: np.random.Generator) -> Trace:
     if wanted >= len(trace):
         return trace
     if wanted < 1:
-        raise BadOption(f"a share of {sample:g} of {len(trace):,} jobs is none. Raise the share.")
+        raise BadOption(f"a share of {sample:g} of {say_count(len(trace), 'job')} is none. Raise the share.")
     return trace.take(np.sort(rng.choice(len(trace), wanted, replace=False)))
 
 
@@ -56,5 +57,5 @@ def assume_durations(trace: Trace, seconds: Mapping[str, float]) -> Trace:
                 duration[unknown & (trace.application.codes == code)] = seconds[word]
     assumed = int((unknown & ~np.isnan(duration)).sum())
     kept = tuple(note for note in trace.notes if "--assume-duration" not in note)
-    note = f"durations of {assumed:,} jobs are assumed"
+    note = f"durations of {say_count(assumed, 'job')} are assumed"
     return replace(trace, duration_seconds=duration, notes=(*kept, note) if assumed else trace.notes)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from gadget.errors import BadFile
-from gadget.files import open_bytes, read_bytes
+from gadget.files import is_file, open_bytes, read_bytes
 
 PIECE_BYTES = 1_000_000
 HEAD_BYTES = 64_000
@@ -128,14 +128,6 @@ class Part:
             f"{self.path}:{line}: is longer than {LONGEST_LINE:,} bytes, which no row of a trace is. "
             "Check the file."
         )
-
-
-def is_file(path: Path) -> bool:
-    """True for a regular file; False too for what cannot be a path, which is told when it is opened."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
 
 
 class _Opened:

@@ -1,6 +1,7 @@
 """Tables of text as columns: converted piece by piece, bad rows counted, shown and left out."""
 
 import csv
+from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,21 +25,28 @@ class Reading:
     strict: bool = False
     progress: Progress = lambda _: None
     count: int = 0
-    first: list[BadRow] = field(default_factory=list)
+    ranks: dict[Part, int] = field(default_factory=dict)
+    """In which order the files were named; others come after them, as they turn out to have bad rows."""
+    _first: list[tuple[int, int, BadRow]] = field(default_factory=list)
 
     def refuse(self, part: Part, line: int, reason: str) -> None:
-        """Count a bad row, or refuse the file because of it."""
-        row = BadRow(str(part.path), line, printable(reason))
-        if self.strict:
-            raise BadFile(f"{row}. Mend or remove the row, or read without --strict.")
+        """Count a bad row."""
         self.count += 1
-        if len(self.first) < MOST_SHOWN:
-            self.first.append(row)
+        rank = self.ranks.setdefault(part, len(self.ranks))
+        if len(self._first) < MOST_SHOWN or (rank, line) < self._first[-1][:2]:
+            row = BadRow(str(part.path), line, printable(reason))
+            insort(self._first, (rank, line, row), key=lambda one: one[:2])
+            del self._first[MOST_SHOWN:]
 
     @property
     def bad(self) -> BadRows:
-        """The rows refused so far."""
-        return BadRows(self.count, tuple(self.first))
+        """The rows refused so far; the first by file and line, whatever is wrong with them."""
+        return BadRows(self.count, tuple(row for *_, row in self._first))
+
+    def check(self) -> None:
+        """Refuse the files for their first bad row, if reading is strict and all of them is read."""
+        if self.strict and self.count:
+            raise BadFile(f"{self.bad.first[0]}. Mend or remove the row, or read without --strict.")
 
 
 @dataclass(frozen=True, eq=False)

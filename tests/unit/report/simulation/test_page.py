@@ -110,7 +110,7 @@ def test_guarantees_are_told_where_they_hold_and_else_why_not() -> None:
     lost = Scenario(PAIR, (job("s", utility=Sigmoid(3, 1, 20)),), 4)
     said = Wellformed(build_page(run(lost), "t")).words
     assert "No ratio is certified here" in said
-    assert "1 of 1 jobs, first 's': its utility (sigmoid) is not concave" in said
+    assert "1 of 1 job, first 's': its utility (sigmoid) is not concave" in said
 
 
 def test_restarts_are_counted_and_the_work_they_lose_is_told_where_some_is_lost() -> None:

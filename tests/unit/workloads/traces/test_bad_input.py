@@ -60,6 +60,41 @@ def test_bad_rows_are_skipped_with_line_and_reason_or_refused(tmp_path: Path, na
     assert said in str(caught.value)
 
 
+def test_the_first_bad_row_is_the_first_of_the_file_whatever_is_wrong_with_it(tmp_path: Path) -> None:
+    """Columns are counted before cells are read, cells before jobs are judged; people read lines."""
+    by_stage = [BAD_ROWS[name][0] for name in ("too few columns", "no number", "negative GPUs")]
+    rows = [GOOD, *reversed(by_stage), *by_stage]
+    paths = save(tmp_path, [HEADER + "".join(map(str, rows)), HEADER + str(by_stage[0])])
+    bad = read_trace(paths).bad
+    assert bad.count == 7
+    assert [row.line for row in bad.first] == [3, 4, 5, 6, 7]
+    with pytest.raises(BadFile, match=f"{paths[0]}:3: asks for -1 GPUs"):
+        read_trace(paths, strict=True)
+    with pytest.raises(BadFile, match=f"{paths[1]}:2: has 3 columns"):
+        read_trace(paths[::-1], strict=True)
+
+
+def test_the_first_file_named_counts_as_first_whichever_table_is_read_before(tmp_path: Path) -> None:
+    paths = save(tmp_path, [samples.PAI_JOBS + "x\n", samples.PAI_TASKS + "x\n"])
+    with pytest.raises(BadFile, match=str(paths[0])):
+        read_trace(paths, strict=True)
+    with pytest.raises(BadFile, match=str(paths[1])):
+        read_trace(paths[::-1], strict=True)
+
+
+def test_a_file_given_twice_is_refused(tmp_path: Path) -> None:
+    """Its jobs would count twice."""
+    (path,) = save(tmp_path, [HEADER + GOOD])
+    with pytest.raises(BadFile, match=f"{path}: is given twice. Name each file once"):
+        read_trace([path, path])
+    with pytest.raises(BadFile, match="is given twice"):
+        read_trace([tmp_path, path])
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    with pytest.raises(BadFile, match=f"{link}: is given twice, as {path} too"):
+        read_trace([path, link])
+
+
 def test_an_open_quote_spoils_its_own_row_at_most(tmp_path: Path) -> None:
     (path,) = save(tmp_path, [HEADER + GOOD + '2017-10-09 07:01:55,66.0,1,66.0,"a\n' + GOOD])
     trace = read_trace([path])
@@ -124,7 +159,7 @@ def test_files_that_cannot_be_used_are_told_in_one_message(tmp_path: Path, conte
 def test_a_missing_file_an_empty_folder_and_no_file_are_told(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="no such file"):
         read_trace([tmp_path / "nothing"])
-    with pytest.raises(BadFile, match="none of its 0 files is a trace"):
+    with pytest.raises(BadFile, match="of 0 files in it none is a trace"):
         read_trace([tmp_path])
     with pytest.raises(BadFile, match="no file is named"):
         read_trace([])

@@ -87,10 +87,13 @@ def test_google_events_of_one_job_may_lie_in_several_parts(tmp_path: Path) -> No
 def test_a_folder_is_read_as_its_parts(tmp_path: Path) -> None:
     lines = samples.GOOGLE_EVENTS.splitlines(keepends=True)
     save(tmp_path, ["".join(lines[:4]), "".join(lines[4:]), "a licence"], zipped=True)
+    deep = tmp_path / "of" / "parts"
+    deep.mkdir(parents=True)
+    (tmp_path / "file-1").rename(deep / "file-1")
     (tmp_path / ".hidden").write_text("no trace")
     trace = read_trace([tmp_path])
     assert jobs(trace) == jobs(read(tmp_path, samples.GOOGLE_EVENTS))
-    assert any("1 of its files are no traces" in note for note in trace.notes)
+    assert any("1 file in it passed over as no trace" in note for note in trace.notes)
 
 
 def test_philly_csv(tmp_path: Path) -> None:

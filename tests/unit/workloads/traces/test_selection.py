@@ -74,7 +74,7 @@ def test_assumed_durations_are_for_jobs_that_have_none(tmp_path: Path) -> None:
     only = assume_durations(trace, {"bert": 600})
     assert only.duration_seconds[0] == 600
     assert np.isnan(only.duration_seconds[1])
-    assert "durations of 1 jobs are assumed" in only.notes
+    assert "durations of 1 job are assumed" in only.notes
     with pytest.raises(BadOption, match="nearest: 'bert'"):
         assume_durations(trace, {"brt": 60})
     known = read_trace(samples.save(tmp_path, [samples.TIRESIAS]))
