@@ -1,7 +1,6 @@
 """What the `gadget` command starts with: Ctrl-C is minded before the package, which takes a second to load.
 
-It stands beside the package because any module inside would load all of it first. That cannot be put off:
-`gadget.solve` and `gadget.simulate` are functions, and loading their packages later would hide them.
+It stands beside the package, so that not even the package's own first lines come before it.
 """
 
 import os

@@ -3,6 +3,7 @@
 import sys
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from gadget.errors import MissingPackage
 from gadget.model.builders import build_leaf_spine
@@ -15,14 +16,25 @@ from gadget.model.utility import Log
 SLOT_SECONDS = 10.0
 _PROGRAM = "train_ring.py"
 
-# Name, seconds after the start, steps, global batch, milliseconds a sample, hidden units, most workers, priority.
+
+class _Kind(NamedTuple):
+    name: str
+    delay_seconds: float
+    steps: int
+    batch: int
+    sample_ms: float
+    hidden: int
+    most_workers: int
+    weight: float
+
+
 _JOBS = (
-    ("vision-a", 0.0, 150, 48, 8.0, 128, 4, 1.0),
-    ("vision-b", 0.0, 120, 48, 8.0, 128, 4, 1.0),
-    ("language", 6.0, 90, 64, 10.0, 512, 6, 2.0),
-    ("speech", 12.0, 120, 32, 8.0, 256, 3, 1.0),
-    ("ranking", 18.0, 100, 32, 6.0, 64, 2, 1.0),
-    ("tabular", 24.0, 80, 32, 6.0, 32, 2, 1.0),
+    _Kind("vision-a", 0, 150, 48, 8, 128, 4, 1),
+    _Kind("vision-b", 0, 120, 48, 8, 128, 4, 1),
+    _Kind("language", 6, 90, 64, 10, 512, 6, 2),
+    _Kind("speech", 12, 120, 32, 8, 256, 3, 1),
+    _Kind("ranking", 18, 100, 32, 6, 64, 2, 1),
+    _Kind("tabular", 24, 80, 32, 6, 32, 2, 1),
 )
 
 
@@ -34,36 +46,25 @@ def build_demo_cluster() -> Cluster:
 def build_demo_jobs() -> tuple[tuple[float, Job], ...]:
     """The jobs, each with the seconds after which it is submitted."""
     program = find_program()
-    return tuple((delay, _build(program, name, *rest)) for name, delay, *rest in _JOBS)
+    return tuple((kind.delay_seconds, _build(program, kind)) for kind in _JOBS)
 
 
-def _build(  # noqa: PLR0917 - a row of the table above
-    program: Path,
-    name: str,
-    steps: int,
-    batch: int,
-    sample_ms: float,
-    hidden: int,
-    most: int,
-    priority: float,
-) -> Job:
+def _build(program: Path, kind: _Kind) -> Job:
     command = (
-        *(sys.executable, str(program), "--steps", str(steps), "--batch", str(batch)),
-        *("--sample-ms", str(sample_ms), "--hidden", str(hidden), "--checkpoint-every", "20"),
+        *(sys.executable, str(program), "--steps", str(kind.steps), "--batch", str(kind.batch)),
+        *("--sample-ms", str(kind.sample_ms), "--hidden", str(kind.hidden), "--checkpoint-every", "20"),
     )
-    work = float(steps * batch)
     return Job(
-        name=name,
+        name=kind.name,
         resources=Resources({"gpu": 1}),
-        max_workers=most,
+        max_workers=kind.most_workers,
         bandwidth_gbps=0.1,
         # One worker does a sample in so many milliseconds; what rings really do is measured and learnt.
-        rate=SLOT_SECONDS * 1000 / sample_ms,
-        work=work,
-        utility=Log(100 * priority),
-        priority=priority,
+        rate=SLOT_SECONDS * 1000 / kind.sample_ms,
+        work=float(kind.steps * kind.batch),
+        utility=Log(100 * kind.weight),
         min_runtime_seconds=5.0,
-        restart_seconds=2.0,
+        restart_seconds=3.0,
         program=Program(
             command=command, checkpoint_grace_seconds=15.0, start_seconds=60.0, silence_seconds=30.0
         ),

@@ -5,7 +5,7 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -16,13 +16,16 @@ from gadget.backends.local import LocalBackend, Network
 from gadget.cli.cluster_option import read_cluster_option
 from gadget.cli.console import remarks
 from gadget.cli.decide import PolicyOption, SeedOption
-from gadget.cli.serving import ENGINE_FOLDER, Place, Running, running_service
 from gadget.errors import BadOption
-from gadget.live.origin import Origin
-from gadget.live.settings import Settings
 from gadget.live.view import Mode
 from gadget.model.cluster import Cluster
 from gadget.policies.registry import DEFAULT_POLICY
+
+if TYPE_CHECKING:
+    from gadget.cli.serving import Running
+    from gadget.live.origin import Origin
+
+ENGINE_FOLDER = "engine"
 
 HomeOption = Annotated[
     Path | None,
@@ -78,6 +81,10 @@ def serve(
 
     Example:  gadget serve --cluster cluster.yaml --slot-seconds 30
     """
+    # What serves takes a second to load, and no other command needs it.
+    from gadget.cli.serving import Place, running_service  # noqa: PLC0415
+    from gadget.live.settings import Settings  # noqa: PLC0415
+
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     settings = Settings(
         slot_seconds=slot_seconds,
@@ -95,10 +102,10 @@ def serve(
     remarks().print("stopped" if stop_rings else "stopped; rings go on, and the next start finds them")
 
 
-def build_local(home: Path, cluster: Cluster | None, network: Network) -> Callable[[Origin, str], Backend]:
+def build_local(home: Path, cluster: Cluster | None, network: Network) -> "Callable[[Origin, str], Backend]":
     """How the local engine is built: on the cluster given, or on that of the journal."""
 
-    def build(origin: Origin, instance: str) -> Backend:
+    def build(origin: "Origin", instance: str) -> Backend:
         servers = cluster or origin.state.cluster
         if not servers.servers:
             raise BadOption("no servers are known yet. Give --cluster, a file or a shape such as leaf-spine.")
@@ -107,7 +114,7 @@ def build_local(home: Path, cluster: Cluster | None, network: Network) -> Callab
     return build
 
 
-def tell_running(running: Running) -> None:
+def tell_running(running: "Running") -> None:
     """Where it listens, and how to ask it."""
     console = remarks()
     console.print(Text(f"listening on {running.address}; home {running.home}"), soft_wrap=True)

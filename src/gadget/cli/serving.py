@@ -25,7 +25,6 @@ from gadget.store.secret import ensure_secret
 from gadget.store.tokens import Tokens, ensure_local_token
 
 JOURNAL_FILE = "journal.db"
-ENGINE_FOLDER = "engine"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -17,11 +17,11 @@ from gadget.backends.local import Network
 from gadget.cli.console import output, remarks
 from gadget.cli.demo import SLOT_SECONDS, build_demo_cluster, build_demo_jobs
 from gadget.cli.serve import HomeOption, NetworkOption, build_local, tell_running
-from gadget.cli.serving import Place, running_service
 from gadget.errors import BadOption, GadgetError
-from gadget.live.runtime import LiveService
-from gadget.live.settings import Settings
-from gadget.live.view import View
+
+if TYPE_CHECKING:
+    from gadget.live.runtime import LiveService
+    from gadget.live.view import View
 
 _OURS = ("journal.db", "journal.db-wal", "journal.db-shm", "engine")
 
@@ -44,11 +44,15 @@ def up(
 ) -> None:
     """Start the live scheduler on this machine with a small cluster and six jobs that really train.
 
-    Each worker is a process; as root on Linux each server is a network namespace behind a link of limited rate.
+    Each worker is a process; as root on Linux each server is a network namespace behind a link with a rate.
     Ctrl-C stops everything in good order; the next start goes on where this one stopped.
 
     Example:  gadget up
     """
+    # What serves takes a second to load, and no other command needs it.
+    from gadget.cli.serving import Place, running_service  # noqa: PLC0415
+    from gadget.live.settings import Settings  # noqa: PLC0415
+
     place = Place(home=(home or find_home() / "demo"), port=port, keep_rings=False)
     if fresh:
         _forget(place.home)
@@ -67,7 +71,7 @@ def up(
 
 
 @contextmanager
-def _submitting(service: LiveService) -> Iterator[tuple[str, ...]]:
+def _submitting(service: "LiveService") -> Iterator[tuple[str, ...]]:
     """Submit the demo's jobs as time goes by, those that an earlier start has not."""
     jobs = build_demo_jobs()
     over = threading.Event()
@@ -94,7 +98,7 @@ def _submitting(service: LiveService) -> Iterator[tuple[str, ...]]:
         thread.join(70)
 
 
-def _show(service: LiveService, names: tuple[str, ...], *, ends: bool) -> None:
+def _show(service: "LiveService", names: tuple[str, ...], *, ends: bool) -> None:
     """Lines of what happens, until all jobs have ended."""
     console, last = output(), ""
     while True:
@@ -108,7 +112,7 @@ def _show(service: LiveService, names: tuple[str, ...], *, ends: bool) -> None:
         time.sleep(0.5)
 
 
-def _tell(view: View, names: tuple[str, ...]) -> str:
+def _tell(view: "View", names: tuple[str, ...]) -> str:
     parts = [f"slot {view.state.slot}"]
     for name in names:
         if name in view.state.ended:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import nnls
 
 from gadget.model.timing import Timing
 
@@ -17,6 +16,8 @@ def rescale_timing(timing: Timing, bandwidth_gbps: float, seconds_by_size: Mappi
 
     With one size, or where nothing is sent, both factors are the same: one number tells no more.
     """
+    from scipy.optimize import nnls  # noqa: PLC0415 - slow to load, and every command would
+
     sizes = np.array(sorted(seconds_by_size), dtype=np.float64)
     measured = np.array([seconds_by_size[int(size)] for size in sizes])
     predicted = timing.iteration_seconds(sizes, bandwidth_gbps)
