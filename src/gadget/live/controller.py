@@ -227,7 +227,8 @@ class Controller:
         else:
             self._record(SlotObserved(decision))
         self.decision = decision
-        self._began, self._urgent = due, False
+        # A solver that failed is asked again as soon as it may be.
+        self._began, self._urgent = due, self.faults.has("solver")
         self.tally.count_slot(decision, self._clock.steady() - due)
         self._tidy()
 

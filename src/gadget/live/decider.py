@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import threading
+import time
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -17,9 +18,13 @@ from gadget.model.job import Job
 from gadget.model.snapshot import Snapshot
 from gadget.policies.policy import Policy, ask
 from gadget.policies.registry import build_policy
+from gadget.policies.warming import compile_kernels
 
-_READY_SECONDS = 180.0
-"""A first start may have to compile the solver's kernels."""
+_READY_SECONDS = 300.0
+"""A first start may have to compile the solver's kernels: a minute, and more on a busy machine."""
+
+_PATIENCE_SECONDS = 2.0
+"""How long one decision waits for a process that is not ready: commands wait meanwhile."""
 
 
 class DecisionFailed(GadgetError):
@@ -79,7 +84,7 @@ class Apart:
         try:
             return process.ask(snapshot, self._limit)
         except DecisionFailed:
-            if not process.is_ready:
+            if process.is_lost:
                 self._process = None
                 process.end()
                 self.start()
@@ -102,9 +107,10 @@ class _Process:
         self._process.start()
         theirs.close()
         self._sent = _Sent()
-        self._warm = False
-        self.is_ready = True
-        """False from the moment when it did not answer as it should."""
+        self._is_ready = False
+        self._began = time.monotonic()
+        self.is_lost = False
+        """True from the moment when it did not answer as it should."""
 
     @property
     def id(self) -> int | None:
@@ -112,17 +118,11 @@ class _Process:
 
     def ask(self, snapshot: Snapshot, limit: float) -> Decision:
         try:
-            if not self._warm:
-                if self._receive(_READY_SECONDS) != "ready":
-                    raise DecisionFailed("the solver process did not start")
-                self._warm = True
+            self._wait_until_ready(limit)
             self._pipe.send_bytes(self._sent.pack(snapshot))
             answer = self._receive(limit)
-        except DecisionFailed:
-            self.is_ready = False
-            raise
         except (EOFError, OSError) as error:
-            self.is_ready = False
+            self.is_lost = True
             self._process.join(1)
             code = self._process.exitcode
             raise DecisionFailed(
@@ -132,13 +132,24 @@ class _Process:
             return answer
         raise DecisionFailed(str(answer))
 
+    def _wait_until_ready(self, limit: float) -> None:
+        """A process that is still being made ready is not late: it is given its time, not that of a decision."""
+        if self._is_ready:
+            return
+        if not self._pipe.poll(min(limit, _PATIENCE_SECONDS)):
+            self.is_lost = time.monotonic() - self._began > _READY_SECONDS
+            raise DecisionFailed("the solver is being made ready, which takes a minute after an update")
+        self._pipe.recv_bytes()
+        self._is_ready = True
+
     def _receive(self, limit: float) -> Any:
         if not self._pipe.poll(limit):
+            self.is_lost = True
             raise DecisionFailed(f"the solver took longer than {limit:g} s")
         return self._sent.unpack(self._pipe.recv_bytes())
 
     def end(self) -> None:
-        self.is_ready = False
+        self.is_lost = True
         self._pipe.close()
         if self._process.is_alive():
             self._process.kill()
@@ -204,6 +215,7 @@ def _serve(pipe: Connection, policy_text: str, seed: int, parent: int) -> None:
         signal.signal(number, signal.SIG_IGN)
     _end_with(parent)
     policy = build_policy(policy_text)
+    compile_kernels()
     known: dict[int, object] = {}
     with contextlib.suppress(EOFError, BrokenPipeError, OSError):
         pipe.send_bytes(pickle.dumps("ready"))

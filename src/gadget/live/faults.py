@@ -18,6 +18,10 @@ class Faults:
         """It is not any more."""
         self._now.pop(topic, None)
 
+    def has(self, topic: str) -> bool:
+        """Whether something of this topic is wrong."""
+        return topic in self._now
+
     def now(self) -> tuple[Fault, ...]:
         """All that is wrong."""
         return tuple(self._now.values())
