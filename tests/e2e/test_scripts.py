@@ -10,9 +10,10 @@ ROOT = Path(__file__).parents[2]
 GADGET = Path(sys.executable).with_name("gadget")
 
 
-def test_run_leaves_a_report_and_says_where(tmp_path: Path) -> None:
-    # The same command, with fewer slots and trials.
-    command = [ROOT / "scripts/run", tmp_path / "new", "--slots", "8", "--trials", "1", "--jobs", "8,16"]
+def test_reproduce_leaves_a_report_and_says_where(tmp_path: Path) -> None:
+    # The command of the README, with fewer slots and trials.
+    small = ("--slots", "8", "--trials", "1", "--jobs", "8,16")
+    command = [GADGET, "reproduce", "--quick", "--resume", "-o", tmp_path / "new", *small]
     for _ in range(2):  # the second call finds everything measured
         ended = subprocess.run(command, text=True, capture_output=True, timeout=600, check=False)
         assert ended.returncode == 0, ended.stderr

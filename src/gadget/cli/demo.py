@@ -43,15 +43,16 @@ def build_demo_cluster() -> Cluster:
     return build_leaf_spine(2, 1, 2, resources=Resources({"gpu": 2}), server_gbps=0.4, uplink_gbps=0.4)
 
 
-def build_demo_jobs() -> tuple[tuple[float, Job], ...]:
-    """The jobs, each with the seconds after which it is submitted."""
+def build_demo_jobs(length: float = 1.0) -> tuple[tuple[float, Job], ...]:
+    """The jobs, each with the seconds after which it is submitted; `length` scales what there is to do."""
     program = find_program()
-    return tuple((kind.delay_seconds, _build(program, kind)) for kind in _JOBS)
+    return tuple((kind.delay_seconds * length, _build(program, kind, length)) for kind in _JOBS)
 
 
-def _build(program: Path, kind: _Kind) -> Job:
+def _build(program: Path, kind: _Kind, length: float) -> Job:
+    steps = max(1, round(kind.steps * length))
     command = (
-        *(sys.executable, str(program), "--steps", str(kind.steps), "--batch", str(kind.batch)),
+        *(sys.executable, str(program), "--steps", str(steps), "--batch", str(kind.batch)),
         *("--sample-ms", str(kind.sample_ms), "--hidden", str(kind.hidden), "--checkpoint-every", "20"),
     )
     return Job(
@@ -61,7 +62,7 @@ def _build(program: Path, kind: _Kind) -> Job:
         bandwidth_gbps=0.1,
         # One worker does a sample in so many milliseconds; what rings really do is measured and learnt.
         rate=SLOT_SECONDS * 1000 / kind.sample_ms,
-        work=float(kind.steps * kind.batch),
+        work=float(steps * kind.batch),
         utility=Log(100 * kind.weight),
         min_runtime_seconds=5.0,
         restart_seconds=3.0,

@@ -34,6 +34,7 @@ def up(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Begin anew, without what an earlier start left.")
     ] = False,
+    length: Annotated[float, typer.Option(min=0.01, max=1000, help="How long the trainings are.")] = 1.0,
     until_done: Annotated[
         bool | None,
         typer.Option(
@@ -60,7 +61,7 @@ def up(
     ends = not sys.stdout.isatty() if until_done is None else until_done
     with running_service(place, settings, build_local(place.home, build_demo_cluster(), network)) as running:
         tell_running(running)
-        with _submitting(running.service) as names:
+        with _submitting(running.service, length) as names:
             try:
                 _show(running.service, names, ends=ends)
             except (KeyboardInterrupt, SystemExit):
@@ -71,9 +72,9 @@ def up(
 
 
 @contextmanager
-def _submitting(service: "LiveService") -> Iterator[tuple[str, ...]]:
+def _submitting(service: "LiveService", length: float) -> Iterator[tuple[str, ...]]:
     """Submit the demo's jobs as time goes by, those that an earlier start has not."""
-    jobs = build_demo_jobs()
+    jobs = build_demo_jobs(length)
     over = threading.Event()
 
     def submit() -> None:

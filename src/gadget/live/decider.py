@@ -133,7 +133,7 @@ class _Process:
         raise DecisionFailed(str(answer))
 
     def _wait_until_ready(self, limit: float) -> None:
-        """A process that is still being made ready is not late: it is given its time, not that of a decision."""
+        """A process that is being made ready is not late: it has its own time, not that of a decision."""
         if self._is_ready:
             return
         if not self._pipe.poll(min(limit, _PATIENCE_SECONDS)):
