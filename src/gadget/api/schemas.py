@@ -135,6 +135,7 @@ class WorkersHere(BaseModel):
 
     job: str
     workers: int
+    used: dict[str, float] = Field(description="What they take together.", examples=[{"gpu": 2}])
 
 
 class NodeBrief(BaseModel):
