@@ -15,11 +15,16 @@ from gadget.cli import (
     fit,
     generate,
     inspect,
+    live_events,
+    live_jobs,
+    live_nodes,
     reproduce,
     simulate,
+    submit,
     topology,
     trace,
     trace_run,
+    watch,
 )
 from gadget.cli.console import remarks
 from gadget.errors import BadInput, GadgetError
@@ -43,6 +48,11 @@ app.add_typer(topology.app)
 fit.add_to(app)
 trace_run.add_to(trace.app)
 trace.add_to(app)
+submit.add_to(app)
+live_jobs.add_to(app)
+live_nodes.add_to(app)
+live_events.add_to(app)
+watch.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:
