@@ -100,7 +100,10 @@ def _draw_cluster(nodes: dict[str, Any], marks: Marks, most_rows: int) -> Render
     resource = "gpu" if "gpu" in names else next(iter(names), "")
     largest = max((node["resources"].get(resource, 0) for node in nodes["nodes"]), default=0)
     cell = max(1.0, ceil(largest / _MOST_CELLS))
-    made = table(f"{nodes['total']} servers, a cell is {cell:g} {resource}", "", "", "")
+    # Beside the table: its own title would be as narrow as it is.
+    title = Text(f"{nodes['total']} servers, a cell is {cell:g} {resource}", style="bold")
+    made = table("", "", "", "")
+    made.title = None
     made.show_header = False
     # Those with workers first where not all can be shown.
     shown = nodes["nodes"]
@@ -111,7 +114,7 @@ def _draw_cluster(nodes: dict[str, Any], marks: Marks, most_rows: int) -> Render
         made.add_row(plain(node["name"]), _draw_cells(node, resource, cell, marks), state)
     if nodes["total"] > len(shown):
         made.add_row(f"… and {nodes['total'] - len(shown)} more", "", "")
-    return made
+    return Group(title, made)
 
 
 def _draw_cells(node: dict[str, Any], resource: str, cell: float, marks: Marks) -> Text:
