@@ -26,7 +26,7 @@ from gadget.errors import BadJournal, ImpossibleEvent, InvalidValue, JournalFail
 from gadget.store.journal_file import MEND, check_journal, create_journal
 from gadget.store.lock import ProcessLock
 from gadget.store.sqlite import is_damage, open_reader, open_writer, reason_of
-from gadget.store.tables import events, meta, states
+from gadget.store.tables import events, states
 
 DEFAULT_KEEP = 200_000
 _AT_ONCE = 10_000
@@ -70,13 +70,8 @@ class Journal:
         self._connection: Connection | None = None
         # What an append that failed may have left all the same: a disk that breaks does not tell.
         self._doubtful: list[dict[str, Any]] = []
-        with self._complaining():
-            self._connection = self._writer.connect()
-            with self._connection.begin():
-                self._last = check_journal(path, self._connection)
-                self._instance: str = self._connection.execute(
-                    select(meta.c.value).where(meta.c.key == "instance")
-                ).scalar_one()
+        self._last = 0
+        self._instance = ""
 
     @classmethod
     def open(cls, path: Path | str, begin: State) -> "Journal":
@@ -86,13 +81,14 @@ class Journal:
         JournalFailed if it cannot be opened.
         """
         target = Path(path)
-        lock = ProcessLock(target)
+        journal = cls(target, ProcessLock(target))
         try:
             create_journal(target, _state_row(0, begin))
-            return cls(target, lock)
+            journal._start()
         except BaseException:
-            lock.release()
+            journal.close()
             raise
+        return journal
 
     @property
     def last(self) -> int:
@@ -134,6 +130,7 @@ class Journal:
 
     def recover(self) -> Recovered:
         """The state after the newest entry: the newest folded state, and the entries after it."""
+        self._check_open()
         last = self._last
         number, state = self._newest_state()
         while number < last:
@@ -182,6 +179,12 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _start(self) -> None:
+        with self._complaining():
+            self._connection = self._writer.connect()
+            with self._connection.begin():
+                self._instance, self._last = check_journal(self._path, self._connection)
 
     @property
     def _connected(self) -> Connection:
