@@ -23,6 +23,7 @@ from gadget.engine.json_text import format_document
 from gadget.engine.state import State
 from gadget.engine.state_documents import build_state, state_document
 from gadget.errors import BadJournal, ImpossibleEvent, InvalidValue, JournalFailed, JournalTaken
+from gadget.model.codec import no_garbage_collection
 from gadget.store.journal_file import MEND, check_journal, create_journal
 from gadget.store.lock import ProcessLock
 from gadget.store.sqlite import is_damage, open_reader, open_writer, reason_of
@@ -132,19 +133,14 @@ class Journal:
         """The state after the newest entry: the newest folded state, and the entries after it."""
         self._check_open()
         last = self._last
-        number, state = self._newest_state()
-        while number < last:
-            entries = self.read(number, min(_AT_ONCE, last - number))
-            if not entries or entries[0].number != number + 1:
-                raise BadJournal(f"{self._path}: entry {number + 1} is missing. {MEND}.")
-            for entry in entries:
-                try:
-                    state = fold(state, (entry,))
-                except (ImpossibleEvent, InvalidValue) as error:
-                    raise BadJournal(
-                        f"{self._path}: entry {entry.number} cannot have happened: {error} {MEND}."
-                    ) from None
-            number = entries[-1].number
+        with no_garbage_collection():
+            number, state = self._newest_state()
+            while number < last:
+                entries = self.read(number, min(_AT_ONCE, last - number))
+                if not entries or entries[0].number != number + 1:
+                    raise BadJournal(f"{self._path}: entry {number + 1} is missing. {MEND}.")
+                state = self._replay(state, entries)
+                number = entries[-1].number
         return Recovered(state, last)
 
     def compact(self, state: State, keep: int = DEFAULT_KEEP) -> None:
@@ -207,6 +203,16 @@ class Journal:
                 "Stop that process, then start this one again."
             )
         self._connected.execute(delete(events).where(events.c.number > self._last))
+
+    def _replay(self, state: State, entries: Iterable[Entry]) -> State:
+        for entry in entries:
+            try:
+                state = fold(state, (entry,))
+            except (ImpossibleEvent, InvalidValue) as error:
+                raise BadJournal(
+                    f"{self._path}: entry {entry.number} cannot have happened: {error} {MEND}."
+                ) from None
+        return state
 
     def _newest_state(self) -> tuple[int, State]:
         with self._complaining(), self._reader.connect() as connection:
