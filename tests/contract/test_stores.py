@@ -169,3 +169,29 @@ def test_compaction_keeps_as_many_as_it_is_told(place):
         assert journal.append([Noted("a", "b")], at=2.0)[0].number == 51
     with place.again(start()) as journal:
         assert journal.recover() == (start(), 51)
+
+
+def test_compaction_in_another_thread_while_entries_are_appended(place):
+    with place.fresh(start()) as journal:
+        journal.append([JobsArrived((job("a"),))], at=1.0)
+        state = journal.recover().state
+        journal.append([JobLeft("a"), Noted("a", "b")], at=2.0)
+        compacting = Thread(target=journal.compact, args=(state, 0), kwargs={"number": 1})
+        compacting.start()
+        for _ in range(20):
+            journal.append([Noted("a", "b")], at=3.0)
+        compacting.join()
+        assert [entry.number for entry in journal.read(0, 100)] == list(range(2, 24))
+        assert not journal.recover().state.active
+        assert journal.recover().last == 23
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_a_state_that_is_not_the_newest_is_refused(place, number):
+    with place.fresh(start()) as journal:
+        journal.append([Noted("a", "b")] * 3, at=1.0)
+        journal.compact(start(), number=2)
+        with pytest.raises(ValueError, match="is not the newest one"):
+            journal.compact(start(), number=number)
+        journal.compact(start(), number=2)
+        assert journal.recover() == (start(), 3)

@@ -143,22 +143,28 @@ class Journal:
                 number = entries[-1].number
         return Recovered(state, last)
 
-    def compact(self, state: State, keep: int = DEFAULT_KEEP) -> None:
-        """Write the state after the newest entry down, and forget all but the newest `keep` entries.
+    def compact(self, state: State, keep: int = DEFAULT_KEEP, *, number: int | None = None) -> None:
+        """Write a folded state down, and forget all but the newest `keep` entries and what must follow it.
 
-        Only the newest folded state is needed; the one before is kept as long as it leads to the same.
+        It is the state after entry `number`, or after the newest. With `number` this may be called from
+        another thread, while entries are appended. Only the newest folded state is needed; the one before
+        is kept as long as the entries between them are.
         """
-        with self._writing:
-            row = _state_row(self._last, state)
-            oldest = self._last - keep
-            with self._complaining(), self._connected.begin():
-                self._clear_way()
-                self._connected.execute(delete(states).where(states.c.number == self._last))
-                before = self._connected.execute(select(func.max(states.c.number))).scalar()
-                spare = before if before is not None and before >= oldest else self._last
-                self._connected.execute(delete(states).where(states.c.number < spare))
-                self._connected.execute(insert(states), [row])
-                self._connected.execute(delete(events).where(events.c.number <= oldest))
+        row = _state_row(self._last if number is None else number, state)
+        with self._writing, self._complaining(), self._connected.begin():
+            self._clear_way()
+            newest = self._connected.execute(
+                select(states.c.number).order_by(states.c.number.desc()).limit(2)
+            ).scalars()
+            older = [known for known in newest if known != row["number"]]
+            if row["number"] > self._last or any(known > row["number"] for known in older):
+                raise ValueError(f"the state after entry {row['number']} is not the newest one")
+            gone = min(row["number"], self._last - keep)
+            spare = max((known for known in older if known >= gone), default=row["number"])
+            self._connected.execute(delete(states).where(states.c.number < spare))
+            self._connected.execute(delete(states).where(states.c.number == row["number"]))
+            self._connected.execute(insert(states), [row])
+            self._connected.execute(delete(events).where(events.c.number <= gone))
 
     def close(self) -> None:
         """Let go of the file."""

@@ -23,7 +23,7 @@ def create_journal(path: Path, begin: dict[str, Any]) -> None:
         _check_header(path)
         return
     log = path.with_name(f"{path.name}-wal")
-    if log.exists():
+    if log.exists() and log.stat().st_size:
         raise BadJournal(f"{path}: is missing, but {log.name} is there, which is a part of it. {MEND}.")
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
