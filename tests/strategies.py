@@ -5,6 +5,8 @@ resources, amounts below ten. With `wild=True` it may be anything a file may hol
 of any size. Names are odd in both.
 """
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from gadget import (
@@ -32,6 +34,7 @@ from gadget import (
     Waiting,
 )
 from gadget.model.profile import Profile, Profiles
+from gadget.model.program import Program
 from gadget.model.quantity import LARGEST, MOST_SLOTS, MOST_WORKERS, SMALLEST
 
 # Names that YAML or JSON could take for something else, or that need quotes.
@@ -166,6 +169,30 @@ def jobs(draw, wild=False):
         work=draw(st.none() | st.integers(1, 5000) | positive(wild)),
         deadline=draw(st.none() | st.integers(arrival + 1, MOST_SLOTS if wild else 12)),
         priority=draw(st.just(1) | positive(wild)),
+    )
+
+
+def programs(text=printable_text):
+    return st.builds(
+        Program,
+        command=st.lists(text, min_size=1, max_size=3).map(tuple),
+        working_dir=st.none() | text,
+        env=st.dictionaries(st.from_regex(r"[A-F_]{1,3}", fullmatch=True), text, max_size=2).map(
+            lambda env: tuple(env.items())
+        ),
+        checkpoint_grace_seconds=at_least_zero(),
+        start_seconds=positive(),
+        silence_seconds=positive(),
+    )
+
+
+@st.composite
+def live_jobs(draw, wild=False):
+    """Jobs as the live service has them: with a program, and rings that are left alone for a while."""
+    return replace(
+        draw(jobs(wild)),
+        program=draw(st.none() | programs()),
+        min_runtime_seconds=draw(st.just(0) | at_least_zero(wild)),
     )
 
 

@@ -203,18 +203,19 @@ def _read_private(path: Path) -> str | None:
         raise BadFile(
             f"{path}: cannot be read ({error.strerror}). Correct the path or its permissions."
         ) from None
-    with os.fdopen(file, "rb") as stream:
+    try:
         # Of the open file, not of the path: it could be exchanged in between.
         mode = os.fstat(file).st_mode & 0o777
         if mode & 0o077:
             raise BadFile(
                 f"{path}: holds a secret, and others can get at it (mode {mode:04o}). "
-                f"Delete it, so that a new token is made, or run chmod 600 if nobody has read it."
+                "Delete it, so that a new token is made, or run chmod 600 if nobody has read it."
             )
-        try:
-            return stream.read(_MOST_BYTES).decode("ascii").strip()
-        except (OSError, UnicodeDecodeError):
-            raise BadFile(f"{path}: holds no token. Delete it, and a new one is made.") from None
+        return os.read(file, _MOST_BYTES).decode("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        raise BadFile(f"{path}: holds no token. Delete it, and a new one is made.") from None
+    finally:
+        os.close(file)
 
 
 def _digest(text: str) -> str:
