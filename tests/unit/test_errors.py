@@ -6,16 +6,22 @@ import pickle
 import pytest
 
 from gadget import BadFile, BadInput, BadOption, GadgetError, InvalidValue
+from gadget.errors import BadJournal, JournalFailed, JournalTaken, Refused, Unreachable
 
 
 def test_the_tree():
     assert issubclass(BadInput, GadgetError)
     assert issubclass(GadgetError, Exception)
-    for leaf in (InvalidValue, BadFile, BadOption):
+    for leaf in (InvalidValue, BadFile, BadOption, BadJournal, JournalTaken, Unreachable):
         assert issubclass(leaf, BadInput)
     assert issubclass(InvalidValue, ValueError)
     assert not issubclass(BadFile, ValueError)
     assert not issubclass(BadFile, InvalidValue)
+    assert issubclass(BadJournal, BadFile)
+    assert issubclass(JournalFailed, GadgetError)
+    assert not issubclass(JournalFailed, BadInput)  # the caller gave nothing wrong
+    assert issubclass(Refused, GadgetError)
+    assert not issubclass(Refused, BadInput)  # the answer is no: exit code 1, not 2
 
 
 def test_an_invalid_value_says_where_what_and_how_to_mend_it():

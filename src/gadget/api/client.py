@@ -150,9 +150,9 @@ def quote_name(name: str) -> str:
 def _check_address(text: str) -> str:
     address = (text if "://" in text else f"http://{text}").rstrip("/")
     try:
-        parts = httpx.URL(address)
-        fine = parts.scheme in ("http", "https") and parts.host
-    except httpx.InvalidURL:
+        parts, port = httpx.URL(address), urlsplit(address).port  # the one checks names, the other numbers
+        fine = parts.scheme in ("http", "https") and parts.host and port != 0
+    except (httpx.InvalidURL, ValueError):
         fine = False
     if not fine or not address.isprintable() or " " in address:
         raise BadOption(f"{text!r} is no address. Write http://HOST:PORT.")

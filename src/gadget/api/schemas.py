@@ -135,6 +135,7 @@ class WorkersHere(BaseModel):
 
     job: str
     workers: int
+    used: dict[str, float] = Field(description="What they take together.", examples=[{"gpu": 2}])
 
 
 class NodeBrief(BaseModel):
@@ -244,6 +245,7 @@ class Status(BaseModel):
     slot_began: float = Field(description=_NUMBER)
     next_decision: float = Field(description=f"When it is due at the latest. {_NUMBER}")
     at: float = Field(description=f"When this was so. {_NUMBER}")
+    now: float = Field(description=f"The clock of the service. {_NUMBER}")
     last_entry: int = Field(description="The newest entry of the journal.")
     jobs: dict[str, int] = Field(description="How many jobs have each status.")
     servers: dict[str, int] = Field(description="How many servers are up, drained and down.")

@@ -56,5 +56,12 @@ def _brief(
         state=find_server_state(state, server.name),
         resources=dict(server.resources),
         used={resource: taken.get(resource, 0.0) for resource in server.resources},
-        workers=[WorkersHere(job=job, workers=count) for job, count in hosted.get(server.name, {}).items()],
+        workers=[
+            WorkersHere(
+                job=job,
+                workers=count,
+                used={name: amount * count for name, amount in state.record_of(job).job.resources.items()},
+            )
+            for job, count in hosted.get(server.name, {}).items()
+        ],
     )

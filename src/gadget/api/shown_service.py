@@ -18,8 +18,8 @@ from gadget.solve.guarantees import slot_ratio
 _STOPPING = frozenset(("engine", "journal"))
 
 
-def show_status(view: View) -> Status:
-    """Where the service stands."""
+def show_status(view: View, now: float) -> Status:
+    """Where the service stands; `now` is what its clock says."""
     state = view.state
     return Status(
         version=version("gadget-scheduler"),
@@ -31,6 +31,7 @@ def show_status(view: View) -> Status:
         slot_began=view.slot_began,
         next_decision=find_due(view),
         at=view.at,
+        now=now,
         last_entry=view.last_entry,
         jobs=count_jobs(state),
         servers=count_servers(state),

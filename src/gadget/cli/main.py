@@ -15,13 +15,18 @@ from gadget.cli import (
     fit,
     generate,
     inspect,
+    live_events,
+    live_jobs,
+    live_nodes,
     reproduce,
     serve,
     simulate,
+    submit,
     topology,
     trace,
     trace_run,
     up,
+    watch,
 )
 from gadget.cli.console import remarks
 from gadget.errors import BadInput, GadgetError
@@ -47,6 +52,11 @@ trace_run.add_to(trace.app)
 trace.add_to(app)
 serve.add_to(app)
 up.add_to(app)
+submit.add_to(app)
+live_jobs.add_to(app)
+live_nodes.add_to(app)
+live_events.add_to(app)
+watch.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:

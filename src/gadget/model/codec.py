@@ -139,7 +139,7 @@ def _content(path: Path) -> bytes:
 
 def _build(path: Path, content: bytes, kind: str, build: Callable[[Any], Value]) -> Value:
     try:
-        with _no_garbage_collection():
+        with no_garbage_collection():
             return build(_parse(path, content, kind))
     except InvalidValue as error:
         raise complain_of_value(path, content, error) from None
@@ -197,7 +197,7 @@ def _decoder(kind: str) -> msgspec.json.Decoder[Any]:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """A large file makes a million objects, none of them garbage; looking for some doubles the time."""
     was_on = gc.isenabled()
     gc.disable()

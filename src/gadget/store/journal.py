@@ -23,10 +23,11 @@ from gadget.engine.json_text import format_document
 from gadget.engine.state import State
 from gadget.engine.state_documents import build_state, state_document
 from gadget.errors import BadJournal, ImpossibleEvent, InvalidValue, JournalFailed, JournalTaken
+from gadget.model.codec import no_garbage_collection
 from gadget.store.journal_file import MEND, check_journal, create_journal
 from gadget.store.lock import ProcessLock
 from gadget.store.sqlite import is_damage, open_reader, open_writer, reason_of
-from gadget.store.tables import events, meta, states
+from gadget.store.tables import events, states
 
 DEFAULT_KEEP = 200_000
 _AT_ONCE = 10_000
@@ -70,13 +71,8 @@ class Journal:
         self._connection: Connection | None = None
         # What an append that failed may have left all the same: a disk that breaks does not tell.
         self._doubtful: list[dict[str, Any]] = []
-        with self._complaining():
-            self._connection = self._writer.connect()
-            with self._connection.begin():
-                self._last = check_journal(path, self._connection)
-                self._instance: str = self._connection.execute(
-                    select(meta.c.value).where(meta.c.key == "instance")
-                ).scalar_one()
+        self._last = 0
+        self._instance = ""
 
     @classmethod
     def open(cls, path: Path | str, begin: State) -> "Journal":
@@ -86,13 +82,14 @@ class Journal:
         JournalFailed if it cannot be opened.
         """
         target = Path(path)
-        lock = ProcessLock(target)
+        journal = cls(target, ProcessLock(target))
         try:
             create_journal(target, _state_row(0, begin))
-            return cls(target, lock)
+            journal._start()
         except BaseException:
-            lock.release()
+            journal.close()
             raise
+        return journal
 
     @property
     def last(self) -> int:
@@ -134,38 +131,40 @@ class Journal:
 
     def recover(self) -> Recovered:
         """The state after the newest entry: the newest folded state, and the entries after it."""
+        self._check_open()
         last = self._last
-        number, state = self._newest_state()
-        while number < last:
-            entries = self.read(number, min(_AT_ONCE, last - number))
-            if not entries or entries[0].number != number + 1:
-                raise BadJournal(f"{self._path}: entry {number + 1} is missing. {MEND}.")
-            for entry in entries:
-                try:
-                    state = fold(state, (entry,))
-                except (ImpossibleEvent, InvalidValue) as error:
-                    raise BadJournal(
-                        f"{self._path}: entry {entry.number} cannot have happened: {error} {MEND}."
-                    ) from None
-            number = entries[-1].number
+        with no_garbage_collection():
+            number, state = self._newest_state()
+            while number < last:
+                entries = self.read(number, min(_AT_ONCE, last - number))
+                if not entries or entries[0].number != number + 1:
+                    raise BadJournal(f"{self._path}: entry {number + 1} is missing. {MEND}.")
+                state = self._replay(state, entries)
+                number = entries[-1].number
         return Recovered(state, last)
 
-    def compact(self, state: State, keep: int = DEFAULT_KEEP) -> None:
-        """Write the state after the newest entry down, and forget all but the newest `keep` entries.
+    def compact(self, state: State, keep: int = DEFAULT_KEEP, *, number: int | None = None) -> None:
+        """Write a folded state down, and forget all but the newest `keep` entries and what must follow it.
 
-        Only the newest folded state is needed; the one before is kept as long as it leads to the same.
+        It is the state after entry `number`, or after the newest. With `number` this may be called from
+        another thread, while entries are appended. Only the newest folded state is needed; the one before
+        is kept as long as the entries between them are.
         """
-        with self._writing:
-            row = _state_row(self._last, state)
-            oldest = self._last - keep
-            with self._complaining(), self._connected.begin():
-                self._clear_way()
-                self._connected.execute(delete(states).where(states.c.number == self._last))
-                before = self._connected.execute(select(func.max(states.c.number))).scalar()
-                spare = before if before is not None and before >= oldest else self._last
-                self._connected.execute(delete(states).where(states.c.number < spare))
-                self._connected.execute(insert(states), [row])
-                self._connected.execute(delete(events).where(events.c.number <= oldest))
+        row = _state_row(self._last if number is None else number, state)
+        with self._writing, self._complaining(), self._connected.begin():
+            self._clear_way()
+            newest = self._connected.execute(
+                select(states.c.number).order_by(states.c.number.desc()).limit(2)
+            ).scalars()
+            older = [known for known in newest if known != row["number"]]
+            if row["number"] > self._last or any(known > row["number"] for known in older):
+                raise ValueError(f"the state after entry {row['number']} is not the newest one")
+            gone = min(row["number"], self._last - keep)
+            spare = max((known for known in older if known >= gone), default=row["number"])
+            self._connected.execute(delete(states).where(states.c.number < spare))
+            self._connected.execute(delete(states).where(states.c.number == row["number"]))
+            self._connected.execute(insert(states), [row])
+            self._connected.execute(delete(events).where(events.c.number <= gone))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -182,6 +181,12 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _start(self) -> None:
+        with self._complaining():
+            self._connection = self._writer.connect()
+            with self._connection.begin():
+                self._instance, self._last = check_journal(self._path, self._connection)
 
     @property
     def _connected(self) -> Connection:
@@ -204,6 +209,16 @@ class Journal:
                 "Stop that process, then start this one again."
             )
         self._connected.execute(delete(events).where(events.c.number > self._last))
+
+    def _replay(self, state: State, entries: Iterable[Entry]) -> State:
+        for entry in entries:
+            try:
+                state = fold(state, (entry,))
+            except (ImpossibleEvent, InvalidValue) as error:
+                raise BadJournal(
+                    f"{self._path}: entry {entry.number} cannot have happened: {error} {MEND}."
+                ) from None
+        return state
 
     def _newest_state(self) -> tuple[int, State]:
         with self._complaining(), self._reader.connect() as connection:

@@ -23,7 +23,7 @@ def create_journal(path: Path, begin: dict[str, Any]) -> None:
         _check_header(path)
         return
     log = path.with_name(f"{path.name}-wal")
-    if log.exists():
+    if log.exists() and log.stat().st_size:
         raise BadJournal(f"{path}: is missing, but {log.name} is there, which is a part of it. {MEND}.")
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -42,12 +42,12 @@ def create_journal(path: Path, begin: dict[str, Any]) -> None:
             leftover.unlink(missing_ok=True)
 
 
-def check_journal(path: Path, connection: Connection) -> int:
-    """The number of the newest entry; BadJournal if the file is damaged or of a newer release."""
-    # A newer release may have other tables: its number comes before any look at them.
-    version = connection.execute(select(meta.c.value).where(meta.c.key == "schema_version")).scalar()
-    if version is None or not version.isdecimal():
-        raise BadJournal(f"{path}: does not tell its version. {MEND}.")
+def check_journal(path: Path, connection: Connection) -> tuple[str, int]:
+    """Its name and the number of its newest entry; BadJournal if it is damaged or of a newer release."""
+    told = {str(row.key): str(row.value) for row in connection.execute(select(meta))}
+    version, instance = told.get("schema_version", ""), told.get("instance")
+    if not version.isdecimal() or instance is None:
+        raise BadJournal(f"{path}: does not tell its version or its name. {MEND}.")
     if int(version) > SCHEMA_VERSION:
         raise BadJournal(
             f"{path}: has schema version {version}; this release reads up to {SCHEMA_VERSION}. "
@@ -63,10 +63,10 @@ def check_journal(path: Path, connection: Connection) -> int:
     if folded is None:
         raise BadJournal(f"{path}: has no state to start from. {MEND}.")
     if not count:
-        return int(folded)
+        return instance, int(folded)
     if count != last - first + 1 or last < folded:
         raise BadJournal(f"{path}: lacks entries between {first} and {max(last, folded)}. {MEND}.")
-    return int(last)
+    return instance, int(last)
 
 
 def _check_header(path: Path) -> None:

@@ -1,5 +1,6 @@
 """One process at a time: a lock that ends with its process, however that ends."""
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -26,9 +27,13 @@ class ProcessLock:
             ) from None
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             holder = os.pread(self._file, 20, 0).decode(errors="replace").strip() or "unknown"
             os.close(self._file)
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                raise JournalFailed(
+                    f"{self._side}: cannot be locked ({error.strerror}). Choose a disk of this machine."
+                ) from None
             raise JournalTaken(
                 f"{path}: another service has it (process {holder}). Stop that one, or name another file."
             ) from None

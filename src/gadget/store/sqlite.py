@@ -46,8 +46,12 @@ def open_reader(path: Path) -> Engine:
 
 def is_damage(error: Exception) -> bool:
     """True when the file itself is broken, and not only in the way."""
-    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
-    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
+    # Our statements are right, so that an error in one is a table that is not; and the driver itself
+    # complains, without a code, of text that is no UTF-8.
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR) or (
+        "Could not decode" in reason_of(error)
+    )
 
 
 def reason_of(error: Exception) -> str:

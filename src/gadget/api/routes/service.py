@@ -1,5 +1,7 @@
 """The service as a whole: where it stands, whether it is well, its numbers."""
 
+import time
+
 from fastapi import APIRouter, Response
 
 from gadget.api.auth import VIEWER
@@ -14,7 +16,7 @@ router = APIRouter(tags=["service"])
 @router.get("/status", dependencies=[VIEWER], responses=answers(), summary="Where the service stands")
 def read_status(service: AskedService) -> Status:
     """Mode, engine, policy, slot, faults, and counts of jobs, servers and what has happened."""
-    return show_status(service.view())
+    return show_status(service.view(), time.time())
 
 
 @router.get("/health", summary="Whether the process answers")
