@@ -136,18 +136,21 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(path):
         assert journal.recover() == (start(), 301)
 
 
-def test_what_a_failed_append_left_all_the_same_goes(path):
+@pytest.mark.parametrize("fates", ["left", "left gone", "left left", "left gone gone left gone"])
+def test_what_failed_appends_left_all_the_same_goes(path, fates):
     """A disk may fail after the last byte was written."""
 
     def fail(connection):
-        connection.connection.driver_connection.commit()
+        if fate == "left":
+            connection.connection.driver_connection.commit()
         raise OperationalError("COMMIT", None, sqlite3.OperationalError("disk I/O error"))
 
     with Journal.open(path, start()) as journal:
         journal.append([Noted("a", "1")], at=1.0)
         listening.listen(journal._writer, "commit", fail)
-        with pytest.raises(JournalFailed, match="disk I/O error"):
-            journal.append([Noted("a", "lost")] * 3, at=2.0)
+        for attempt, fate in enumerate(fates.split()):  # noqa: B007 - `fail` looks at it
+            with pytest.raises(JournalFailed, match="disk I/O error"):
+                journal.append([Noted("a", f"attempt {attempt}")] * (3 + attempt), at=2.0)
         listening.remove(journal._writer, "commit", fail)
         assert journal.last == 1
         journal.append([Noted("a", "2")], at=3.0)
