@@ -1,1 +1,1 @@
-"""What the benchmarks share. Programs stand beside this folder; nothing in it is one."""
+"""What the benchmarks share. Programs stand beside this folder; nothing in it is a benchmark."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gadget.backends.backend import Launch, RingKey, RingPhase
-from gadget.backends.netns import why_no_namespaces
+from gadget.backends.netns import list_namespaces, why_no_namespaces
 from gadget.model.program import Program
 from tests.engines import (
     KINDS,
@@ -81,6 +81,8 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     last = made.open()
     last.backend.close(keep_rings=False)
     assert find_workers(made.instance) == []
+    if made.kind == "local-namespaces":
+        assert list_namespaces(made.instance) == []
 
 
 def read_env(path: Path) -> dict[str, str]:

@@ -36,7 +36,7 @@ from gadget.backends.local_ring import LocalRing
 from gadget.backends.local_seats import NoRoom, Seats, is_port_free
 from gadget.backends.local_shepherd import start_rank
 from gadget.backends.loopback import Loopback
-from gadget.backends.netns import Namespaces, NetworkFailed, why_no_namespaces
+from gadget.backends.netns import Namespaces, NetworkFailed, why_no_namespaces, why_no_tools
 from gadget.backends.worker_environment import Seat, build_worker_environment, why_it_cannot_start
 from gadget.errors import BadFile, BadOption
 from gadget.model.cluster import Cluster
@@ -188,17 +188,14 @@ class LocalBackend:
             self._folder.close()
 
     def _choose_wires(self) -> Loopback | Namespaces:
-        why = ""
-        if self.network is not Network.LOOPBACK:
-            why = why_no_namespaces()
-            if self.network is Network.NAMESPACES and why:
-                raise BadOption(f"network = namespaces: {why}. Mend that, or choose loopback.")
-            if self.network is Network.AUTO and len(self.cluster.nodes) > _MOST_BY_ITSELF:
-                why = "the cluster is large"
-        if self.network is Network.LOOPBACK or why:
-            self.network = Network.LOOPBACK
+        if self.network is Network.AUTO:
+            is_large = len(self.cluster.nodes) > _MOST_BY_ITSELF
+            can = not is_large and not why_no_namespaces(self.instance)
+            self.network = Network.NAMESPACES if can else Network.LOOPBACK
+        if self.network is Network.LOOPBACK:
             return Loopback(self.cluster, self.instance)
-        self.network = Network.NAMESPACES
+        if why := why_no_tools():
+            raise BadOption(f"network = namespaces: {why}. Mend that, or choose loopback.")
         return Namespaces(self.cluster, self.instance, scale=self._scale)
 
     def _open_wires(self) -> None:
@@ -262,8 +259,8 @@ class LocalBackend:
         )
         ring = LocalRing(record, self._folder, partial(self._start, order, record))
         try:
-            self._folder.prepare(record)
             self._folder.raise_fence(key, self.instance)
+            self._folder.prepare(record)
         except (OSError, BadFile) as error:
             why = why or f"it cannot be written down: {error}"
         self._rings[key] = ring

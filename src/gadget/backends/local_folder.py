@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +27,7 @@ T = TypeVar("T")
 
 # File names have at most 255 bytes; the number of a ring and suffixes come on top.
 _LONGEST = 180
+_LOCK_TRIES = 20
 # More is never read of a log.
 MOST_LOG_BYTES = 1 << 20
 
@@ -83,13 +85,11 @@ class LocalFolder:
             lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise BadFile(f"{self.path}: cannot be used ({error.strerror}). Choose another folder.") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not _take_lock(lock):
             os.close(lock)
             raise BadOption(
                 f"{self.path}: another service runs rings from this folder. End it, or choose another folder."
-            ) from None
+            )
         self._lock = lock
 
     def close(self) -> None:
@@ -216,6 +216,19 @@ def read_tail(path: Path, lines: int) -> str:
     if start and len(found) > 1:
         found = found[1:]  # cut somewhere in its middle
     return "".join(found[-lines:])
+
+
+def _take_lock(lock: int) -> bool:
+    # A worker that was about to start when an earlier life was killed holds the lock until it has started:
+    # so none comes up after the look at all processes.
+    for _ in range(_LOCK_TRIES):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return True
+    return False
 
 
 def _read(path: Path, kind: type[T]) -> T | None:

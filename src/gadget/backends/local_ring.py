@@ -72,6 +72,9 @@ class LocalRing:
         if ending is not None:
             self.phase, self.reason = ending.phase, ending.reason
             return
+        if not self.record.seats:
+            self.end_now(RingPhase.FAILED, "the service ended before it could refuse this ring")
+            return
         for rank, process in found:
             self._found.setdefault(rank, []).append(process)
         self._leaving = self._folder.leaving(self.key)

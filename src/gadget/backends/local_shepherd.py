@@ -19,7 +19,7 @@ trap : TERM INT HUP QUIT USR1 USR2
 exec 3>&2 2>/dev/null
 read -r stat </proc/$$/stat; printf '%s\\n' "$stat" >"$1.shepherd"
 base=$1; inner=$2; shift 2
-sh -c "$inner" gadget-worker "$base" "$@" 2>&3 3>&-
+( exec sh -c "$inner" gadget-worker "$base" "$@" ) 2>&3 3>&-
 printf '%s\\n' $? >"$base.exit"
 """
 

@@ -95,22 +95,33 @@ def remove_namespaces(instance: str) -> None:
     _batch(("ip",), [f"netns delete {name}" for name in list_namespaces(instance)])
 
 
-@cache
-def why_no_namespaces() -> str:
-    """Why namespaces cannot be made here; empty when they can. Tried once, for real."""
+def why_no_tools() -> str:
+    """Why namespaces are out of the question here; empty when they may be tried."""
     if sys.platform != "linux":
         return "network namespaces are a thing of Linux"
     if os.geteuid() != 0:
         return "only root can make network namespaces"
     if missing := [tool for tool in ("ip", "tc") if shutil.which(tool) is None]:
         return f"{missing[0]} is missing; install iproute2"
+    return ""
+
+
+@cache
+def why_no_namespaces(instance: str = "") -> str:
+    """Why namespaces cannot be made here; empty when they can. Tried for real, once.
+
+    The trial is made in the name of the instance, so that what a sudden end leaves of it is removed by the
+    next one.
+    """
+    if why := why_no_tools():
+        return why
     some = Resources({"gpu": 1})
     trial = Cluster(
         (Server("a", some), Server("b", some)),
         ("switch",),
         (Link(("a", "switch"), 1), Link(("b", "switch"), 1)),
     )
-    namespaces = Namespaces(trial, f"trial of process {os.getpid()}")
+    namespaces = Namespaces(trial, f"trial of {instance or os.getpid()}")
     try:
         try:
             namespaces.make()
