@@ -6,10 +6,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from gadget.cli.console import output, remarks, table
+from gadget.cli.console import Shown, ShownOption, output, remarks, table
 from gadget.cli.event_words import tell_event, tell_time
 from gadget.cli.service_option import AddressOption, TokenOption, connect, plain, print_answer, print_json
-from gadget.cli.trace import Shown, ShownOption
 from gadget.errors import BadOption
 from gadget.files import STANDARD_STREAM, write_whole
 from gadget.model.codec import format_json, read_content, write

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gadget.cli.console import output, table
+from gadget.cli.console import Shown, ShownOption, output, table
 from gadget.cli.service_option import AddressOption, TokenOption, connect, plain, print_answer, print_json
-from gadget.cli.trace import Shown, ShownOption
 from gadget.errors import printable
 
 job_app = typer.Typer(

@@ -7,8 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from gadget.cli.console import output
-from gadget.cli.trace import Shown
+from gadget.cli.console import Shown, output
 from gadget.errors import printable
 from gadget.files import STANDARD_STREAM, write_whole
 

@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from gadget.cli.console import output, remarks, show_decision
+from gadget.cli.console import Shown, ShownOption, output, remarks, show_decision
 from gadget.cli.decide import SeedOption
 from gadget.cli.service_option import AddressOption, TokenOption, connect, plain, print_json
-from gadget.cli.trace import Shown, ShownOption
 from gadget.errors import BadOption, printable
 from gadget.model.codec import read_content, read_jobs
 from gadget.model.decision import Decision

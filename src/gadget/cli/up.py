@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,8 @@ from gadget.backends.local import Network
 from gadget.cli.console import output, remarks
 from gadget.cli.demo import SLOT_SECONDS, build_demo_cluster, build_demo_jobs
 from gadget.cli.serve import HomeOption, NetworkOption, build_local, tell_running
+from gadget.cli.service_option import connect
+from gadget.cli.watch import show_live
 from gadget.errors import BadOption, GadgetError
 
 if TYPE_CHECKING:
@@ -63,7 +66,12 @@ def up(
         tell_running(running)
         with _submitting(running.service, length) as names:
             try:
-                _show(running.service, names, ends=ends)
+                if sys.stdout.isatty():
+                    with connect(running.address, running.token) as client:
+                        over = partial(_is_over, running.service, names)
+                        show_live(client, every=1.0, is_over=over if ends else lambda: False)
+                else:
+                    _show(running.service, names, ends=ends)
             except (KeyboardInterrupt, SystemExit):
                 remarks().print("stopping: every worker writes a checkpoint and leaves …")
     remarks().print(
@@ -108,9 +116,14 @@ def _show(service: "LiveService", names: tuple[str, ...], *, ends: bool) -> None
         if line != last:
             console.print(Text(line), soft_wrap=True)
             last = line
-        if ends and all(name in view.state.ended for name in names):
+        if ends and _is_over(service, names):
             return
         time.sleep(0.5)
+
+
+def _is_over(service: "LiveService", names: tuple[str, ...]) -> bool:
+    ended = service.view().state.ended
+    return all(name in ended for name in names)
 
 
 def _tell(view: "View", names: tuple[str, ...]) -> str:

@@ -2,15 +2,15 @@
 
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.live import Live
 
-from gadget.cli.console import output
+from gadget.cli.console import Shown, ShownOption, output
 from gadget.cli.live_screen import Marks, Shot, draw
 from gadget.cli.service_option import AddressOption, TokenOption, connect, print_json
-from gadget.cli.trace import Shown, ShownOption
 from gadget.errors import GadgetError
 
 if TYPE_CHECKING:
@@ -47,21 +47,26 @@ def watch(
                 }
             )
             return
-        marks, console = Marks(), output()
-        if not sys.stdout.isatty():
-            console.print(draw(shot, marks, rows=_PIPE_ROWS))
-            return
-        with Live(
-            draw(shot, marks, rows=console.height), console=console, screen=True, auto_refresh=False
-        ) as live:
-            while True:
-                time.sleep(every)
-                trouble = None
-                try:
-                    shot = _look(client)
-                except GadgetError:  # it may be starting anew: what was seen last stays on the screen
-                    trouble = "the service does not answer"
-                live.update(draw(shot, marks, rows=console.height, trouble=trouble), refresh=True)
+        if sys.stdout.isatty():
+            show_live(client, every=every)
+        else:
+            output().print(draw(shot, Marks(), rows=_PIPE_ROWS))
+
+
+def show_live(client: "Client", *, every: float, is_over: Callable[[], bool] = lambda: False) -> None:
+    """The live screen, until Ctrl-C or until it is over."""
+    shot, marks, console = _look(client), Marks(), output()
+    with Live(
+        draw(shot, marks, rows=console.height), console=console, screen=True, auto_refresh=False
+    ) as live:
+        while not is_over():
+            time.sleep(every)
+            trouble = None
+            try:
+                shot = _look(client)
+            except GadgetError:  # it may be starting anew: what was seen last stays on the screen
+                trouble = "the service does not answer"
+            live.update(draw(shot, marks, rows=console.height, trouble=trouble), refresh=True)
 
 
 def _look(client: "Client") -> Shot:
