@@ -5,9 +5,9 @@ Alone:                      python examples/train_torch.py
 As a ring, by the service:  a job whose `run.command` is this line; the environment says the rest.
 
 The global batch is fixed and split over the ranks, and the checkpoint holds model, optimizer and step, so a
-run may stop and go on at any size. Its losses are those of a run that was never interrupted up to the rounding
-of sums made in another order, below 1e-9 of the loss in double precision. They need not be the same bits even
-at one size: DistributedDataParallel lays its buckets out anew after the first step that it sees.
+run may stop and go on at any size. Its losses are those of a run that was never interrupted up to the
+rounding of sums made in another order, below 1e-9 of the loss in double precision. They need not be the same
+bits even at one size: DistributedDataParallel lays its buckets out anew after the first step that it sees.
 """
 
 import argparse

@@ -23,7 +23,7 @@ class RunningRing:
     processes: list[subprocess.Popen[bytes]]
     logs: list[Path]
 
-    def wait(self, seconds: float = 120) -> list[int]:
+    def wait(self, seconds: float = 240) -> list[int]:
         """The exit codes, once all have ended."""
         deadline = time.monotonic() + seconds
         return [process.wait(max(0.0, deadline - time.monotonic())) for process in self.processes]
@@ -98,7 +98,7 @@ def read_losses(path: Path) -> dict[int, float]:
     return {line["step"]: line["loss"] for line in lines}
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
+def wait_until(holds: Callable[[], bool], seconds: float = 180) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "waited in vain"

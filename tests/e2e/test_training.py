@@ -264,7 +264,7 @@ def test_torch_interrupted_and_resized_gives_the_same_losses(tmp_path: Path) -> 
         assert ring.wait() == [0], ring.log(0)
     turns = tmp_path / "turns"
     turns.mkdir()
-    losses = train_in_turns(turns, TORCH, [2, 3, 1], "--sample-ms", 3)
+    losses = train_in_turns(turns, TORCH, [2, 1], "--sample-ms", 3)
     assert losses == pytest.approx(read_losses(alone / "losses"), rel=ROUNDING, abs=0)
 
 
@@ -283,3 +283,19 @@ def test_without_torch_the_example_says_what_to_install(tmp_path: Path) -> None:
     with run_ring(tmp_path, TORCH, size=1, env={"PYTHONPATH": path}) as ring:
         assert ring.wait() == [1]
         assert "Install it: pip install torch" in ring.log(0)
+
+
+def test_the_program_on_the_page_leaves_when_asked_and_goes_on(tmp_path: Path) -> None:
+    page = (EXAMPLES.parent / "docs/reference/worker.md").read_text()
+    program = page.split("<!-- file: train.py -->\n```python\n")[1].split("```")[0]
+    slowly = program.replace("    step += 1\n", "    step += 1\n    import time; time.sleep(0.05)\n")
+    (tmp_path / "train.py").write_text(slowly)
+    with run_ring(tmp_path, tmp_path / "train.py", size=1) as ring:
+        wait_until(lambda: len(checkpoints(tmp_path)) > 0)
+        ring.ask_to_leave()
+        assert ring.wait() == [LEFT]
+    assert 20 < saved_work(checkpoints(tmp_path)[-1]) < 100
+    with run_ring(tmp_path, tmp_path / "train.py", size=1, number=1) as ring:
+        assert ring.wait() == [0]
+        assert ring.log(0) == "100 steps\n"
+    assert saved_work(checkpoints(tmp_path)[-1]) == 100
