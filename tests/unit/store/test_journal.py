@@ -88,6 +88,13 @@ except JournalTaken as error:
     assert (free.returncode, free.stderr) == (0, "")
 
 
+def test_another_name_for_it_is_no_way_around_the_lock(path, tmp_path):
+    with Journal.open(path, start()):
+        (tmp_path / "alias").symlink_to(path)
+        with pytest.raises(JournalTaken):
+            Journal.open(tmp_path / "alias", start())
+
+
 def test_a_process_that_is_killed_loses_nothing_it_was_told_is_written(path):
     code = f"""
 from gadget.engine.events import Noted
