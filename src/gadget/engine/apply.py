@@ -1,5 +1,6 @@
 """The one way a state changes."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gadget.engine.events import (
@@ -37,9 +38,10 @@ def apply(state: State, event: Event) -> State:
 
 
 def _admit(state: State, jobs: tuple[Job, ...]) -> State:
-    active, ended = dict(state.active), dict(state.ended)
+    active = dict(state.active)
+    refused: dict[str, JobRecord] = {}
     for job in jobs:
-        if job.name in active or job.name in ended:
+        if job.name in active or job.name in state.ended or job.name in refused:
             raise ImpossibleEvent(
                 f"a job named {job.name!r} has arrived already. Give the new one another name."
             )
@@ -52,8 +54,8 @@ def _admit(state: State, jobs: tuple[Job, ...]) -> State:
         if record.active.largest_ring:
             active[job.name] = record
         else:
-            ended[job.name] = replace(record, ending=JobStatus.REFUSED, ended=state.slot)
-    return replace(state, active=active, ended=ended)
+            refused[job.name] = replace(record, ending=JobStatus.REFUSED, ended=state.slot)
+    return replace(state, active=active, ended=_add_ended(state, refused))
 
 
 def _let_go(state: State, name: str) -> State:
@@ -95,7 +97,7 @@ def _run(state: State, event: SlotDecided) -> State:
         raise ImpossibleEvent(f"the decision is for slot {decision.slot}; this is slot {state.slot}.")
     if state.slot >= state.slots:
         raise ImpossibleEvent(f"the horizon of {state.slots} slots is over.")
-    active = dict(state.active)
+    changed = {}
     restarting = set()
     for ring in decision.allocation.rings:
         record = _active_record(state, ring.job)
@@ -105,7 +107,7 @@ def _run(state: State, event: SlotDecided) -> State:
         if restarted:
             restarting.add(ring.job)
         if resized or restarted or record.first_start is None:
-            active[ring.job] = replace(
+            changed[ring.job] = replace(
                 record,
                 first_start=state.slot if record.first_start is None else record.first_start,
                 resizes=record.resizes + resized,
@@ -115,7 +117,7 @@ def _run(state: State, event: SlotDecided) -> State:
         raise ImpossibleEvent(f"the decision for slot {state.slot} gives a job two rings.")
     return replace(
         state,
-        active=active,
+        active={**state.active, **changed} if changed else state.active,
         running=decision.allocation,
         restarting=frozenset(restarting),
         prices=decision.prices,
@@ -130,7 +132,8 @@ def _serve(state: State, event: SlotServed) -> State:
     if (event.seen is not None) != state.is_measured:
         raise ImpossibleEvent(f"slot {slot}: work is either seen in every slot or in none.")
     seen = {one.job: one for one in event.seen or ()}
-    active, ended = dict(state.active), dict(state.ended)
+    active = dict(state.active)
+    finished = {}
     for ring in state.running.rings:
         if event.seen is not None and ring.job not in seen:
             raise ImpossibleEvent(f"slot {slot} was served, but nothing was seen of job {ring.job!r}.")
@@ -139,17 +142,22 @@ def _serve(state: State, event: SlotServed) -> State:
             active[ring.job] = record
         else:
             del active[ring.job]
-            ended[ring.job] = replace(record, ending=JobStatus.FINISHED, ended=slot)
-    lasting = tuple(ring for ring in state.running.rings if ring.job in active)
+            finished[ring.job] = replace(record, ending=JobStatus.FINISHED, ended=slot)
+    lasting = tuple(ring for ring in state.running.rings if ring.job not in finished)
     return replace(
         state,
         active=active,
-        ended=ended,
-        running=Allocation(lasting),
+        ended=_add_ended(state, finished),
+        running=Allocation(lasting) if finished else state.running,
         restarting=frozenset(),
         slot=slot + 1,
         decided=False,
     )
+
+
+def _add_ended(state: State, more: Mapping[str, JobRecord]) -> Mapping[str, JobRecord]:
+    """In a long run most jobs have ended: they are copied only in slots that end one."""
+    return {**state.ended, **more} if more else state.ended
 
 
 def _credit(state: State, record: JobRecord, ring: Ring, seen: Seen | None) -> JobRecord:

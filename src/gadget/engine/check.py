@@ -1,6 +1,8 @@
 """What holds in every state, whatever has happened."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import compress, islice
+from operator import is_not
 
 from gadget.engine.state import JobRecord, JobStatus, State
 from gadget.model.quantity import TOLERANCE
@@ -35,9 +37,11 @@ def _check_servers(state: State) -> Iterator[str]:
 
 
 def _check_jobs(state: State, sound: State | None) -> Iterator[str]:
-    for name in state.active.keys() & state.ended.keys():
-        yield f"job {name!r} is active and has ended"
+    if sound is not None and len(state.ended) < len(sound.ended):
+        yield "jobs that had ended are gone"
     for name, record in _new_records(state.active, None if sound is None else sound.active):
+        if name in state.ended:
+            yield f"job {name!r} is active and has ended"
         yield from _check_record(state, name, record)
         if record.ending is not None or record.ended is not None:
             yield f"job {name!r} is active, but ended in slot {record.ended}"
@@ -45,7 +49,9 @@ def _check_jobs(state: State, sound: State | None) -> Iterator[str]:
             yield f"job {name!r} is active, but its work is done"
         if not record.active.largest_ring:
             yield f"job {name!r} is active, but its budget pays for no ring"
-    for name, record in _new_records(state.ended, None if sound is None else sound.ended):
+    for name, record in _new_endings(state.ended, None if sound is None else sound.ended):
+        if sound is not None and name in state.active and state.active[name] is sound.active.get(name):
+            yield f"job {name!r} is active and has ended"
         yield from _check_record(state, name, record)
         if record.ending not in _ENDINGS or record.ended is None:
             yield f"job {name!r} has ended, but not said how and when"
@@ -64,7 +70,16 @@ def _new_records(
 ) -> Iterable[tuple[str, JobRecord]]:
     if known is None:
         return jobs.items()
-    return ((name, record) for name, record in jobs.items() if known.get(name) is not record)
+    if known is jobs:
+        return ()
+    return compress(jobs.items(), map(is_not, jobs.values(), map(known.get, jobs)))
+
+
+def _new_endings(
+    jobs: Mapping[str, JobRecord], known: Mapping[str, JobRecord] | None
+) -> Iterable[tuple[str, JobRecord]]:
+    """Endings are only ever added, so that the last are the new ones: a long run has very many."""
+    return jobs.items() if known is None else islice(reversed(jobs.items()), max(0, len(jobs) - len(known)))
 
 
 def _check_record(state: State, name: str, record: JobRecord) -> Iterator[str]:
