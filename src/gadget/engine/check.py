@@ -1,7 +1,7 @@
 """What holds in every state, whatever has happened."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import compress, islice
+from itertools import compress
 from operator import is_not
 
 from gadget.engine.state import JobRecord, JobStatus, State
@@ -37,8 +37,6 @@ def _check_servers(state: State) -> Iterator[str]:
 
 
 def _check_jobs(state: State, sound: State | None) -> Iterator[str]:
-    if sound is not None and len(state.ended) < len(sound.ended):
-        yield "jobs that had ended are gone"
     for name, record in _new_records(state.active, None if sound is None else sound.active):
         if name in state.ended:
             yield f"job {name!r} is active and has ended"
@@ -49,7 +47,7 @@ def _check_jobs(state: State, sound: State | None) -> Iterator[str]:
             yield f"job {name!r} is active, but its work is done"
         if not record.active.largest_ring:
             yield f"job {name!r} is active, but its budget pays for no ring"
-    for name, record in _new_endings(state.ended, None if sound is None else sound.ended):
+    for name, record in _new_records(state.ended, None if sound is None else sound.ended):
         if sound is not None and name in state.active and state.active[name] is sound.active.get(name):
             yield f"job {name!r} is active and has ended"
         yield from _check_record(state, name, record)
@@ -73,13 +71,6 @@ def _new_records(
     if known is jobs:
         return ()
     return compress(jobs.items(), map(is_not, jobs.values(), map(known.get, jobs)))
-
-
-def _new_endings(
-    jobs: Mapping[str, JobRecord], known: Mapping[str, JobRecord] | None
-) -> Iterable[tuple[str, JobRecord]]:
-    """Endings are only ever added, so that the last are the new ones: a long run has very many."""
-    return jobs.items() if known is None else islice(reversed(jobs.items()), max(0, len(jobs) - len(known)))
 
 
 def _check_record(state: State, name: str, record: JobRecord) -> Iterator[str]:

@@ -26,8 +26,8 @@ from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.growing import find_share, grow
 from gadget.policies.placement import Placement
-from gadget.policies.remaining import find_slots_left
 from gadget.policies.policy import Steadiness
+from gadget.policies.remaining import find_slots_left
 from gadget.policies.ring_placement import Placer
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -47,6 +47,15 @@ class Policy(Protocol):
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """The rings of this slot; what leaves here is feasible."""
+        ...
+
+
+@runtime_checkable
+class Seeker(Policy, Protocol):
+    """A policy that is steady while gains hold."""
+
+    def is_content(self, snapshot: Snapshot, decision: Decision) -> bool:
+        """True when it would look no further for a better decision than this one of its own."""
         ...
 
 

@@ -11,7 +11,7 @@ from gadget.model.cluster import Cluster
 from gadget.model.decision import Decision
 from gadget.model.job import ActiveJob
 from gadget.model.snapshot import Snapshot
-from gadget.policies.policy import Policy, Steadiness
+from gadget.policies.policy import Policy, Seeker, Steadiness
 
 # Relative rounding of gains that are equal.
 _ROUNDING = 1e-9
@@ -56,26 +56,25 @@ class Standing:
             return False
         match self._steadiness:
             case Steadiness.ALWAYS:
-                return True
+                may_stand = True
             case Steadiness.WHEN_NOBODY_WAITS:
-                return not decision.waiting
+                may_stand = not decision.waiting
             case Steadiness.WHEN_ALL_ARE_SATED:
-                return _are_sated(snapshot, decision)
+                may_stand = _are_sated(snapshot, decision)
             case Steadiness.AT_REST:
-                return decision.allocation == snapshot.running or _are_sated(snapshot, decision)
+                may_stand = _rests(snapshot, decision) or _are_sated(snapshot, decision)
             case Steadiness.AT_REST_IF_RIGID:
-                rests = decision.allocation == snapshot.running and all(
-                    active.job.min_workers == active.job.max_workers for active in snapshot.jobs
-                )
-                return rests or _are_sated(snapshot, decision)
+                rests = _rests(snapshot, decision) and not _is_any_elastic(snapshot)
+                may_stand = rests or _are_sated(snapshot, decision)
             case Steadiness.WHILE_GAINS_HOLD:
-                # Who loses work by a restart has more to gain in the next slot.
-                return self._policy.is_content(snapshot, decision) and not any(
-                    snapshot.is_restart(ring) and snapshot.job_by_name[ring.job].job.loses_by_restart
-                    for ring in decision.allocation.rings
+                may_stand = (
+                    isinstance(self._policy, Seeker)
+                    and self._policy.is_content(snapshot, decision)
+                    and not _loses_by_restarts(snapshot, decision)
                 )
             case None:
-                return False
+                may_stand = False
+        return may_stand
 
     def _holds(self, snapshot: Snapshot, last: Decision) -> bool:
         """True when every ring gains what it did, and its job could gain no more in any size than it could.
@@ -89,6 +88,24 @@ class Standing:
             if now[mine] < before[mine] - rounding[mine] or (now > before + rounding).any():
                 return False
         return True
+
+
+def _rests(snapshot: Snapshot, decision: Decision) -> bool:
+    """True when all rings were left as they were, so that the next slot asks the very same."""
+    return decision.allocation == snapshot.running
+
+
+def _is_any_elastic(snapshot: Snapshot) -> bool:
+    return any(active.job.min_workers < active.job.max_workers for active in snapshot.jobs)
+
+
+def _loses_by_restarts(snapshot: Snapshot, decision: Decision) -> bool:
+    """True when a ring has more to gain in the next slot, because it restarts in this one."""
+    known = snapshot.job_by_name
+    return any(
+        known[ring.job].job.loses_by_restart and snapshot.is_restart(ring)
+        for ring in decision.allocation.rings
+    )
 
 
 def _are_sated(snapshot: Snapshot, decision: Decision) -> bool:
