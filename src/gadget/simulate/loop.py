@@ -104,7 +104,8 @@ def run_slots(
                 else SlotDecided(given)
             )
             violations = _judge(shown, decided.decision, lenient)
-            if given is None:  # what is replayed need not be what the policy would decide
+            # What took no time was no decision of a policy, or one that stood already.
+            if given is None or given.seconds:
                 last.note(shown, decided.decision)
         still = violations
         running = apply(state, decided)
