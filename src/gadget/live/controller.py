@@ -42,6 +42,7 @@ from gadget.engine.events import (
     SlotObserved,
     SlotServed,
 )
+from gadget.engine.standing import Standing
 from gadget.errors import BrokenConstraint, JournalFailed
 from gadget.live.backoff import Backoff
 from gadget.live.clock import Clock
@@ -61,6 +62,7 @@ from gadget.live.view import Mode, View
 from gadget.model.cluster import Cluster
 from gadget.model.decision import Decision
 from gadget.model.job import Job
+from gadget.policies.registry import build_policy
 
 _ASLEEP_SECONDS = 5.0
 """If nobody ticked for so long, it was us who did not listen."""
@@ -91,6 +93,7 @@ class Controller:
         self._clock, self._settings, self._env_for = clock, settings, env_for
         self._speeds = Speeds()
         self._backoff = Backoff(settings.spacing_seconds)
+        self._standing = Standing(build_policy(settings.policy))
         self._cluster: Cluster = origin.state.cluster
         self._away: dict[str, str] = {}
         self._engine_is_there = False
@@ -239,7 +242,9 @@ class Controller:
         try:
             steady = self._clock.steady()
             resting = self._backoff.find_resting(self.state, steady)
-            decision = decide(self.state, self._decider, self.fleet, resting, steady)
+            decision = decide(
+                self.state, self._decider, self._standing, fleet=self.fleet, resting=resting, steady=steady
+            )
         except (DecisionFailed, BrokenConstraint) as error:
             self.tally.count_failed_decision()
             self.faults.begin("solver", str(error), self._clock.wall())

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from gadget.backends.backend import RingKey
 from gadget.engine.decide import snapshot_of
+from gadget.engine.standing import Standing
 from gadget.engine.state import State
 from gadget.errors import BrokenConstraint
 from gadget.live.decider import Decider
@@ -18,16 +19,29 @@ from gadget.model.snapshot import Snapshot
 
 
 def decide(
-    state: State, decider: Decider, fleet: Fleet, resting: Mapping[str, float], steady: float
+    state: State,
+    decider: Decider,
+    last: Standing,
+    *,
+    fleet: Fleet,
+    resting: Mapping[str, float],
+    steady: float,
 ) -> Decision:
-    """What the present slot gets; BrokenConstraint if the policy broke its promise."""
+    """What the present slot gets; BrokenConstraint if the policy broke its promise.
+
+    As in the simulator, nobody is asked while the last decision stands.
+    """
     shown = _without_resting(snapshot_of(state), resting)
     held = _find_held(state, shown, fleet, steady)
     if held:
         decision = bring_back(shown, decider.decide(set_aside(shown, held)), held)
+        _judge(shown, decision)
+    elif (standing := last.find(state, shown)) is not None:
+        decision = standing
     else:
         decision = decider.decide(shown)
-    _judge(shown, decision)
+        _judge(shown, decision)
+        last.note(shown, decision)
     if not resting:
         return decision
     return replace(decision, waiting=(*decision.waiting, *(_explain(state, *one) for one in resting.items())))
