@@ -97,6 +97,7 @@ class Controller:
         self._cluster: Cluster = origin.state.cluster
         self._away: dict[str, str] = {}
         self._engine_is_there = False
+        self._must_survey = False
         self._urgent = False
         self._ticked = clock.steady()
         # The time since the decision, as far as the wall clock can be believed over a restart.
@@ -111,7 +112,7 @@ class Controller:
         known = self.state.cluster
         self._cluster = known if inventory.cluster == known else inventory.cluster
         self._away = dict.fromkeys(inventory.away, "it cannot be reached")
-        self._note("service", f"started on {self._backend.name} with {self._settings.policy}")
+        self._record(Noted("service", f"started on {self._backend.name} with {self._settings.policy}"))
         self._survey()
 
     def submit(self, jobs: Sequence[Job]) -> None:
@@ -157,7 +158,7 @@ class Controller:
             case EngineWentAway():
                 self._lose_engine(report.reason)
             case EngineCameBack():
-                self._survey()
+                self._must_survey = True
 
     # What is due.
 
@@ -168,6 +169,8 @@ class Controller:
             self.fleet.forgive(started)
         self._ticked = started
         try:
+            if self._must_survey:
+                self._survey()
             self._close_slot_if_over()
             self._follow_world()
             if self._is_due():
@@ -300,9 +303,6 @@ class Controller:
         entries = self._journal.append(events, self._clock.wall())
         self.state, self._last = state, entries[-1].number
 
-    def _note(self, topic: str, text: str) -> None:
-        self._record(Noted(topic, text))
-
     # What is ordered.
 
     def _order(self) -> None:
@@ -336,6 +336,7 @@ class Controller:
 
     def _survey(self) -> None:
         """Compare what the engine has with what should run; the next tick acts on the difference."""
+        self._must_survey = False
         try:
             found = self._backend.survey()
         except EngineAway as error:
@@ -343,21 +344,25 @@ class Controller:
             return
         wanted = find_wanted(self.state)
         before, self.fleet.rings = self.fleet.rings, {}
+        notes = []
         for one in found:
             record = self.state.active.get(one.key.job) or self.state.ended.get(one.key.job)
             known = before.get(one.key)
             job = None if record is None else record.job
-            self.fleet.add(one, job, self._clock.wall(), self._clock.steady())
+            self.fleet.add(one, job, self._clock.wall(), self._clock.steady(), was_found=True)
             if known is not None:
                 self.fleet.rings[one.key] = replace(known, phase=one.phase, reason=one.reason)
             elif one.key in wanted and not one.phase.is_over:
                 self.tally.count_adopted()
-                self._note("ring", f"{one.key} was found {one.phase}; it goes on")
+                notes.append(Noted("ring", f"{one.key} was found {one.phase}; it goes on"))
             elif not one.phase.is_over:
                 self.tally.count_stray()
-                self._note("ring", f"{one.key} was found {one.phase} and should not be; it is stopped")
+                text = f"{one.key} was found {one.phase} and should not be; it is stopped"
+                notes.append(Noted("ring", text))
         self._engine_is_there = True
         self.faults.end("engine")
+        if notes:  # last: what is known of the world does not depend on whether this can be written down
+            self._record(*notes)
 
     def stop_rings(self) -> None:
         """Take every ring out of the world in good order; their jobs wait for a later life."""

@@ -11,6 +11,7 @@ from gadget.errors import BrokenConstraint
 from gadget.live.decider import Decider
 from gadget.live.fleet import Fleet
 from gadget.live.holding import bring_back, set_aside
+from gadget.live.room import Room
 from gadget.model.claims import find_false_claims
 from gadget.model.decision import Decision, Waiting
 from gadget.model.referee import find_violations
@@ -68,13 +69,19 @@ def _explain(state: State, job: str, seconds: float) -> Waiting:
 def _find_held(state: State, shown: Snapshot, fleet: Fleet, steady: float) -> frozenset[str]:
     """Jobs whose rings have not run for their `min_runtime_seconds` yet."""
     held = set()
+    room = Room(shown.cluster)
     for ring in shown.running.rings:
         active = shown.job_by_name[ring.job]
         number = state.active[ring.job].ring_since
         if not active.job.min_runtime_seconds or number is None or ring.size > active.largest_ring:
             continue
         one = fleet.rings.get(RingKey(ring.job, number))
-        if one is not None and (one.up is None or steady - one.up < active.job.min_runtime_seconds):
+        is_young = one is not None and (
+            one.up is None or steady - one.up < active.job.min_runtime_seconds
+        )
+        # The cluster may have shrunk since.
+        if is_young and room.fits(ring, active.job):
+            room.take(ring, active.job)
             held.add(ring.job)
     return frozenset(held)
 
