@@ -20,6 +20,7 @@ from gadget.errors import BadOption, Refused, Unreachable
 _SECONDS = 30.0
 # A stream is silent for 15 seconds at most.
 _SILENCE_SECONDS = 60.0
+_STRANGER = "this is no answer of a GADGET service. Check the address."
 _START = "Start one with `gadget serve`, or name its address with --address or GADGET_ADDRESS."
 
 
@@ -62,15 +63,15 @@ class Client:
 
     def get(self, path: str, **query: Any) -> Any:
         """What a route answers; options that are None are left out."""
-        return self._ask("GET", path, query).json()
+        return _parse(self._ask("GET", path, query))
 
     def post(self, path: str, content: bytes = b"", kind: str = "application/json") -> Any:
         """Send something, and what is answered."""
-        return self._ask("POST", path, {}, content, {"Content-Type": kind}).json()
+        return _parse(self._ask("POST", path, {}, content, {"Content-Type": kind}))
 
     def delete(self, path: str) -> Any:
         """Take something away, and what is answered."""
-        return self._ask("DELETE", path, {}).json()
+        return _parse(self._ask("DELETE", path, {}))
 
     def read(self, path: str, **query: Any) -> bytes:
         """What a route answers, as it is."""
@@ -178,4 +179,11 @@ def _message(response: httpx.Response) -> str:
     try:
         return str(response.json()["message"])
     except (ValueError, KeyError, TypeError):
-        return "this is no answer of a GADGET service. Check the address."
+        return _STRANGER
+
+
+def _parse(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        raise Refused(f"{response.url}: {_STRANGER}") from None
