@@ -17,7 +17,8 @@ import httpx
 from gadget.api.home import ADDRESS_FILE, TOKEN_FILE, find_home
 from gadget.errors import BadOption, Refused, Unreachable
 
-_SECONDS = 30.0
+# Longer than a service that is busy lets a command wait.
+_TIMEOUT = httpx.Timeout(75.0, connect=5.0)
 # A stream is silent for 15 seconds at most.
 _SILENCE_SECONDS = 60.0
 _STRANGER = "this is no answer of a GADGET service. Check the address."
@@ -33,7 +34,7 @@ class Client:
         self._http = httpx.Client(
             base_url=f"{address}/v1",
             headers={"Authorization": f"Bearer {token}"},
-            timeout=_SECONDS,
+            timeout=_TIMEOUT,
             trust_env=not local,  # no proxy stands between a machine and itself
         )
 
@@ -80,7 +81,7 @@ class Client:
     def follow(self, after: int | None = None) -> Iterator[dict[str, Any]]:
         """Entries of the journal as they come, until the service ends."""
         query = {} if after is None else {"after": after}
-        timeout = httpx.Timeout(_SECONDS, read=_SILENCE_SECONDS)
+        timeout = httpx.Timeout(_SILENCE_SECONDS, connect=5.0)
         try:
             with self._http.stream("GET", "/events/stream", params=query, timeout=timeout) as response:
                 if response.status_code != httpx.codes.OK:

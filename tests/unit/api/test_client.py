@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from gadget.api.app import build_app
 from gadget.api.client import Client, quote_name
 from gadget.api.home import find_home
 from gadget.api.server import Server
-from gadget.errors import BadInput, BadOption, Refused, Unreachable
+from gadget.errors import BadInput, BadOption, GadgetError, Refused, Unreachable
 from tests.live_service import FoldedService, KnownTokens
 from tests.unit.api.worlds import RACKS, job, jobs
 
@@ -140,6 +141,42 @@ def test_a_server_has_a_port_of_its_own_and_gives_it_back() -> None:
     again.start()
     again.stop()
     again.stop()
+
+
+class StuckService(FoldedService):
+    def __init__(self) -> None:
+        super().__init__(RACKS)
+        self.asked, self.released = threading.Event(), threading.Event()
+
+    def drain(self, server: str) -> None:
+        self.asked.set()
+        self.released.wait(20)
+        super().drain(server)
+
+
+def test_a_server_ends_in_time_though_the_service_is_stuck() -> None:
+    service = StuckService()
+    server = Server(build_app(service, KnownTokens()))
+    server.start()
+    said: list[str] = []
+
+    def ask() -> None:
+        with Client(server.address, "admin") as client:
+            try:
+                client.post("/nodes/s0/drain")
+            except GadgetError as error:
+                said.append(str(error))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert service.asked.wait(10)
+    began = time.monotonic()
+    server.stop(1.0)
+    took = time.monotonic() - began
+    service.released.set()
+    asking.join(10)
+    assert took < 4
+    assert not asking.is_alive()
 
 
 def test_a_host_that_is_none_is_said() -> None:
