@@ -1,7 +1,7 @@
 """The journal: appends that wait for the disk, and starts after a million entries.
 
-Without compaction every entry is replayed: a tenth of them shows what that costs. Give a number to try another
-length than a million.
+Without compaction every entry is replayed: a tenth of them shows what that costs. Give a number to try
+another length than a million.
 """
 
 import statistics
