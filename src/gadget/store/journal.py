@@ -5,9 +5,10 @@ fold of the entries over the state before them; now and then the folded state is
 """
 
 import math
+import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -69,8 +70,8 @@ class Journal:
         self._writer = open_writer(path)
         self._reader = open_reader(path)
         self._connection: Connection | None = None
-        # What an append that failed may have left all the same: a disk that breaks does not tell.
-        self._doubtful: list[dict[str, Any]] = []
+        # What appends that failed may have left all the same: a disk that breaks does not tell.
+        self._doubtful: list[list[dict[str, Any]]] = []
         self._last = 0
         self._instance = ""
 
@@ -113,9 +114,8 @@ class Journal:
             rows = [_event_row(entry) for entry in entries]
             if not rows:
                 return []
-            with self._complaining(), self._connected.begin():
-                self._clear_way()
-                self._doubtful = rows
+            with self._transaction():
+                self._doubtful = [self._clear_way(), rows]
                 self._connected.execute(insert(events), rows)
             self._doubtful = []
             self._last += len(rows)
@@ -151,7 +151,7 @@ class Journal:
         is kept as long as the entries between them are.
         """
         row = _state_row(self._last if number is None else number, state)
-        with self._writing, self._complaining(), self._connected.begin():
+        with self._writing, self._transaction():
             self._clear_way()
             newest = self._connected.execute(
                 select(states.c.number).order_by(states.c.number.desc()).limit(2)
@@ -198,17 +198,18 @@ class Journal:
         if self._connection is None:
             raise JournalFailed(f"{self._path}: is closed. Open it again.")
 
-    def _clear_way(self) -> None:
-        """Nobody else may have written; what an append of ours left that failed goes."""
-        beyond = self._connected.execute(select(events).where(events.c.number > self._last)).mappings().all()
-        if not beyond:
-            return
-        if [dict(row) for row in beyond] != self._doubtful:
+    def _clear_way(self) -> list[dict[str, Any]]:
+        """Remove what appends of ours left that failed, and return it; nobody else may have written."""
+        query = select(events).where(events.c.number > self._last).order_by(events.c.number)
+        beyond = [dict(row) for row in self._connected.execute(query).mappings()]
+        if beyond and beyond not in self._doubtful:
             raise JournalTaken(
                 f"{self._path}: another process wrote entry {self._last + 1}. "
                 "Stop that process, then start this one again."
             )
-        self._connected.execute(delete(events).where(events.c.number > self._last))
+        if beyond:
+            self._connected.execute(delete(events).where(events.c.number > self._last))
+        return beyond
 
     def _replay(self, state: State, entries: Iterable[Entry]) -> State:
         for entry in entries:
@@ -245,10 +246,23 @@ class Journal:
             raise BadJournal(f"{self._path}: entry {row.number}: {error} {MEND}.") from None
 
     @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._complaining():
+            connection = self._connected
+            try:
+                with connection.begin():
+                    yield
+            except BaseException:
+                # An end that failed leaves a transaction open in which nothing else could begin.
+                with suppress(sqlite3.Error):
+                    connection.connection.rollback()
+                raise
+
+    @contextmanager
     def _complaining(self) -> Iterator[None]:
         try:
             yield
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeDecodeError) as error:
             if is_damage(error):
                 raise BadJournal(f"{self._path}: is damaged ({reason_of(error)}). {MEND}.") from None
             raise JournalFailed(

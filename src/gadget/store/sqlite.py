@@ -11,6 +11,9 @@ _BUSY_SECONDS = 10
 # What the log may keep on the disk after a large transaction.
 _LOG_BYTES = 64 * 2**20
 
+# Damage that has no code of its own: tables that are not there, a header, text that is no UTF-8.
+_SAID_OF_DAMAGE = ("no such", "unsupported file format", "Could not decode")
+
 
 def open_writer(path: Path) -> Engine:
     """Connections that write: a transaction has the file for itself, and is on the disk when it ends."""
@@ -46,11 +49,11 @@ def open_reader(path: Path) -> Engine:
 
 def is_damage(error: Exception) -> bool:
     """True when the file itself is broken, and not only in the way."""
+    if isinstance(error, UnicodeDecodeError):
+        return True  # the driver stumbles over a complaint that cites damaged text
     code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
-    # Our statements are right, so that an error in one is a table that is not; and the driver itself
-    # complains, without a code, of text that is no UTF-8.
-    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR) or (
-        "Could not decode" in reason_of(error)
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or any(
+        said in reason_of(error) for said in _SAID_OF_DAMAGE
     )
 
 

@@ -88,6 +88,13 @@ except JournalTaken as error:
     assert (free.returncode, free.stderr) == (0, "")
 
 
+def test_another_name_for_it_is_no_way_around_the_lock(path, tmp_path):
+    with Journal.open(path, start()):
+        (tmp_path / "alias").symlink_to(path)
+        with pytest.raises(JournalTaken):
+            Journal.open(tmp_path / "alias", start())
+
+
 def test_a_process_that_is_killed_loses_nothing_it_was_told_is_written(path):
     code = f"""
 from gadget.engine.events import Noted
@@ -136,18 +143,21 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(path):
         assert journal.recover() == (start(), 301)
 
 
-def test_what_a_failed_append_left_all_the_same_goes(path):
+@pytest.mark.parametrize("fates", ["left", "left gone", "left left", "left gone gone left gone"])
+def test_what_failed_appends_left_all_the_same_goes(path, fates):
     """A disk may fail after the last byte was written."""
 
     def fail(connection):
-        connection.connection.driver_connection.commit()
+        if fate == "left":
+            connection.connection.driver_connection.commit()
         raise OperationalError("COMMIT", None, sqlite3.OperationalError("disk I/O error"))
 
     with Journal.open(path, start()) as journal:
         journal.append([Noted("a", "1")], at=1.0)
         listening.listen(journal._writer, "commit", fail)
-        with pytest.raises(JournalFailed, match="disk I/O error"):
-            journal.append([Noted("a", "lost")] * 3, at=2.0)
+        for attempt, fate in enumerate(fates.split()):  # noqa: B007 - `fail` looks at it
+            with pytest.raises(JournalFailed, match="disk I/O error"):
+                journal.append([Noted("a", f"attempt {attempt}")] * (3 + attempt), at=2.0)
         listening.remove(journal._writer, "commit", fail)
         assert journal.last == 1
         journal.append([Noted("a", "2")], at=3.0)
@@ -221,6 +231,15 @@ def test_damage_within_the_tables_is_told(filled, statement, complaint):
         return
     with pytest.raises(BadJournal, match=complaint), Journal.open(filled, start()) as journal:
         journal.recover()
+
+
+@pytest.mark.parametrize("text", [b"CREATE TABLE events", b"CREATE TABLE meta", b"INTEGER NOT NULL"])
+def test_damage_of_the_tables_descriptions_is_told(filled, text):
+    content = filled.read_bytes()
+    assert text in content
+    filled.write_bytes(content.replace(text, text[:-2] + b"\xff" + text[-1:]))
+    with pytest.raises(BadJournal, match="is damaged"):
+        Journal.open(filled, start())
 
 
 def test_an_event_of_a_newer_release_says_so(filled):
