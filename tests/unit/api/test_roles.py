@@ -1,13 +1,16 @@
 """Who may do what: every route but health and readiness needs a token with the right role."""
 
 import logging
+from pathlib import Path
 
 import httpx
 import pytest
 
 from gadget.api.app import build_app
 from gadget.api.server import Server
-from gadget.errors import BadFile, JournalFailed
+from gadget.backends.backend import EngineAway
+from gadget.errors import BadFile, GadgetError, JournalFailed
+from gadget.model.codec import read_jobs_content
 from gadget.store.tokens import Holder
 from tests.live_service import FoldedService, KnownTokens
 from tests.unit.api.conftest import Ask
@@ -125,6 +128,31 @@ def test_a_fault_inside_tells_nothing_of_the_inside(
     assert (answer.status_code, answer.json()["error"]) == (status, word)
     assert "secret" not in answer.text
     assert "secret" in caplog.text
+
+
+class BusyService(FoldedService):
+    def cancel(self, job: str) -> None:
+        raise GadgetError(f"the service is busy and did not come to {job}. Try again.")
+
+    def read_log(self, job: str, *, rank: int, lines: int) -> str:
+        raise EngineAway(f"no answer about rank {rank} of {job}, {lines} lines")
+
+
+def test_who_cannot_now_says_so() -> None:
+    service = BusyService(RACKS)
+    service.submit(read_jobs_content(Path("jobs.json"), jobs(job("a"))))
+    server = Server(build_app(service, KnownTokens()))
+    server.start()
+    try:
+        with httpx.Client(headers={"Authorization": "Bearer admin"}, trust_env=False) as client:
+            busy = client.delete(f"{server.address}/v1/jobs/a")
+            away = client.get(f"{server.address}/v1/jobs/a/logs")
+    finally:
+        server.stop()
+    assert (busy.status_code, busy.json()["error"]) == (503, "not-now")
+    assert busy.json()["message"] == "the service is busy and did not come to a. Try again."
+    assert (away.status_code, away.json()["error"]) == (503, "not-now")
+    assert "the engine does not answer" in away.json()["message"]
 
 
 def test_what_is_no_route_is_answered_like_everything_else(ask: Ask) -> None:
