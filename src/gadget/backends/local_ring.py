@@ -155,7 +155,7 @@ class LocalRing:
                 self._workers[rank] = worker
             if rank not in self._shepherds and (shepherd := read_shepherd(self._path, rank)) is not None:
                 self._shepherds[rank] = shepherd
-            is_up = any(map(is_alive, self._of_rank(rank)))
+            is_up = any(map(is_alive, self._looked_at(rank)))
             code = read_exit(self._path, rank)
             if code is None and not is_up:
                 # Written between the two looks, or never.
@@ -167,6 +167,12 @@ class LocalRing:
     def _of_rank(self, rank: int) -> list[Process]:
         known = [which[rank] for which in (self._shepherds, self._workers) if rank in which]
         return [*known, *self._found.get(rank, ())]
+
+    def _looked_at(self, rank: int) -> list[Process]:
+        """Those whose end is the end of the rank: what it left behind is none of them."""
+        if rank in self._workers and rank in self._shepherds:
+            return [self._shepherds[rank], self._workers[rank]]
+        return self._of_rank(rank)
 
     def _known(self) -> list[Process]:
         return [process for rank in range(len(self.record.seats)) for process in self._of_rank(rank)]
