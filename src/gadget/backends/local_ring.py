@@ -155,14 +155,10 @@ class LocalRing:
                 self._workers[rank] = worker
             if rank not in self._shepherds and (shepherd := read_shepherd(self._path, rank)) is not None:
                 self._shepherds[rank] = shepherd
-            is_up = any(map(is_alive, self._looked_at(rank)))
-            code = read_exit(self._path, rank)
-            if code is None and not is_up:
-                # Written between the two looks, or never.
+            # The shepherd writes the exit code before it goes: with nobody up, it is there or never will be.
+            if not any(map(is_alive, self._looked_at(rank))):
                 code = read_exit(self._path, rank)
-                code = code if code is not None else _LOST
-            if code is not None:
-                self._exits[rank] = code
+                self._exits[rank] = _LOST if code is None else code
 
     def _of_rank(self, rank: int) -> list[Process]:
         known = [which[rank] for which in (self._shepherds, self._workers) if rank in which]

@@ -291,6 +291,7 @@ def test_a_service_killed_at_any_moment_of_a_start_leaves_a_whole_ring_or_none(l
         deadline = time.monotonic() + 30
         while not (life.folder / "rings" / "job@1").exists():
             assert time.monotonic() < deadline
+            time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.04))
         service.kill()
     engine, key = life.open(), RingKey("job", 1)
