@@ -155,18 +155,20 @@ class LocalRing:
                 self._workers[rank] = worker
             if rank not in self._shepherds and (shepherd := read_shepherd(self._path, rank)) is not None:
                 self._shepherds[rank] = shepherd
-            is_up = any(map(is_alive, self._of_rank(rank)))
-            code = read_exit(self._path, rank)
-            if code is None and not is_up:
-                # Written between the two looks, or never.
+            # The shepherd writes the exit code before it goes: with nobody up, it is there or never will be.
+            if not any(map(is_alive, self._looked_at(rank))):
                 code = read_exit(self._path, rank)
-                code = code if code is not None else _LOST
-            if code is not None:
-                self._exits[rank] = code
+                self._exits[rank] = _LOST if code is None else code
 
     def _of_rank(self, rank: int) -> list[Process]:
         known = [which[rank] for which in (self._shepherds, self._workers) if rank in which]
         return [*known, *self._found.get(rank, ())]
+
+    def _looked_at(self, rank: int) -> list[Process]:
+        """Those whose end is the end of the rank: what it left behind is none of them."""
+        if rank in self._workers and rank in self._shepherds:
+            return [self._shepherds[rank], self._workers[rank]]
+        return self._of_rank(rank)
 
     def _known(self) -> list[Process]:
         return [process for rank in range(len(self.record.seats)) for process in self._of_rank(rank)]
