@@ -251,12 +251,6 @@ def test_each_rank_sends_what_the_paper_says_and_all_have_the_same_sum(size: int
     assert all(np.array_equal(vectors[0], vector) for vector in vectors)
 
 
-needs_torch = pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None, reason="PyTorch is no dependency of this package"
-)
-
-
-@needs_torch
 def test_torch_interrupted_and_resized_gives_the_same_losses(tmp_path: Path) -> None:
     alone = tmp_path / "alone"
     alone.mkdir()
@@ -268,7 +262,6 @@ def test_torch_interrupted_and_resized_gives_the_same_losses(tmp_path: Path) -> 
     assert losses == pytest.approx(read_losses(alone / "losses"), rel=ROUNDING, abs=0)
 
 
-@needs_torch
 def test_torch_ends_in_bounded_time_when_a_rank_dies(tmp_path: Path) -> None:
     more = ["--sample-ms", 3, "--patience-seconds", 10]
     with run_ring(tmp_path, TORCH, *options(tmp_path, *more, steps=10_000), size=2) as ring:
