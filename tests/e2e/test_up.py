@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -43,9 +44,13 @@ def find_processes(home: Path) -> list[str]:
 
 
 def read_events(home: Path) -> list[tuple[str, dict[str, object]]]:
-    with sqlite3.connect(f"file:{home}/journal.db?mode=ro", uri=True) as journal:
-        rows = journal.execute("select kind, body from events order by number").fetchall()
-    return [(kind, json.loads(body)) for kind, body in rows]
+    rows = ask_journal(home, "select kind, body from events order by number")
+    return [(str(kind), json.loads(str(body))) for kind, body in rows]
+
+
+def ask_journal(home: Path, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(f"file:{home}/journal.db?mode=ro", uri=True)) as journal:
+        return journal.execute(query).fetchall()
 
 
 def test_a_demo_that_is_stopped_goes_on_and_finishes_with_nothing_left(tmp_path: Path) -> None:
@@ -66,19 +71,15 @@ def test_a_demo_that_is_stopped_goes_on_and_finishes_with_nothing_left(tmp_path:
     second = start(home)
     try:
         lines = wait_for(second, r"goes on from here", 240)
+        second.communicate(timeout=30)
     finally:
         second.kill()
-        second.wait()
     assert not find_processes(home)
     if os.geteuid() == 0:
         namespaces = subprocess.run(
             ["ip", "netns", "list"], text=True, capture_output=True, check=True
         ).stdout
-        instance = (
-            sqlite3.connect(f"file:{home}/journal.db?mode=ro", uri=True)
-            .execute("select value from meta where key = 'instance'")
-            .fetchone()[0]
-        )
+        instance = str(ask_journal(home, "select value from meta where key = 'instance'")[0][0])
         assert instance[:8] not in namespaces
     last = [line for line in lines if LINE.match(line)][-1]
     assert last.count("finished") == 6, last
