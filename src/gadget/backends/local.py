@@ -190,9 +190,11 @@ class LocalBackend:
         self._wake.set()
         monitor.join(_CLOSE_SECONDS)
         try:
-            if not keep_rings:
-                with self._lock:
+            with self._lock:
+                if not keep_rings:
                     self._remove_all()
+                elif not self._live():
+                    self._remove_wires()  # nobody talks over them
         finally:
             self._folder.close()
 
@@ -210,16 +212,17 @@ class LocalBackend:
     def _open_wires(self) -> None:
         if isinstance(self._wires, Loopback) and not why_no_tools():
             remove_namespaces(self.instance)  # an earlier life may have had some
+        away = self._folder.noted("away")
+        self._away = set(self.cluster.server_by_name) & set(away if isinstance(away, list) else ())
         if self._folder.noted("network") == self._wires.identity and self._wires.is_made():
-            away = self._folder.noted("away")
-            self._away = set(self.cluster.server_by_name) & set(away if isinstance(away, list) else ())
             return
         # Also those of a life that ended while it made the network: what they talked over is gone.
         for ring in self._live():
             ring.break_off("the network of the cluster was made anew")
         self._folder.erase("network")
-        self._folder.erase("away")
         self._wires.make()
+        for name in self._away:
+            self._wires.set_links(name, up=False)
         self._folder.note("network", self._wires.identity)
 
     def _adopt(self) -> None:
@@ -359,12 +362,15 @@ class LocalBackend:
                 self._folder.drop(key)
             else:
                 _log.warning("%s could not be ended: %s", key, ring.reason)
+        self._remove_wires()
+        self._folder.erase("away")
+
+    def _remove_wires(self) -> None:
         try:
-            self._wires.remove()
             self._folder.erase("network")
+            self._wires.remove()
         except NetworkFailed as error:
             _log.warning("%s", error)
-        self._folder.erase("away")
 
     def _check_server(self, name: str) -> None:
         if name not in self.cluster.server_by_name:

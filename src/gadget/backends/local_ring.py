@@ -47,6 +47,7 @@ class LocalRing:
         self._found: dict[int, list[Process]] = {}
         self._exits: dict[int, int] = {}
         self._leaving: Leaving | None = None
+        self._asked: set[int] = set()
         self._killed: set[int] = set()
         self._broken = ""
         self._killing_since: float | None = None
@@ -60,7 +61,8 @@ class LocalRing:
     @property
     def is_changing(self) -> bool:
         """True while something is expected of it any moment."""
-        return self.phase is RingPhase.STARTING or self._killing_since is not None
+        is_ending = self._killing_since is not None and not self._is_stuck
+        return self.phase is RingPhase.STARTING or is_ending
 
     def tell(self) -> RingFound:
         """The ring as the engine has it."""
@@ -151,14 +153,18 @@ class LocalRing:
         for rank in range(len(self.record.seats)):
             if rank in self._exits:
                 continue
-            if rank not in self._workers and (worker := read_worker(self._path, rank)) is not None:
-                self._workers[rank] = worker
+            self._meet_worker(rank)
             if rank not in self._shepherds and (shepherd := read_shepherd(self._path, rank)) is not None:
                 self._shepherds[rank] = shepherd
             # The shepherd writes the exit code before it goes: with nobody up, it is there or never will be.
             if not any(map(is_alive, self._looked_at(rank))):
                 code = read_exit(self._path, rank)
                 self._exits[rank] = _LOST if code is None else code
+                self._meet_worker(rank)  # one that came and went between the two looks
+
+    def _meet_worker(self, rank: int) -> None:
+        if rank not in self._workers and (worker := read_worker(self._path, rank)) is not None:
+            self._workers[rank] = worker
 
     def _of_rank(self, rank: int) -> list[Process]:
         known = [which[rank] for which in (self._shepherds, self._workers) if rank in which]
@@ -192,7 +198,8 @@ class LocalRing:
         assert self._leaving is not None
         for rank, worker in self._workers.items():
             asked = self._path / f"{rank}.asked"
-            if rank not in self._exits and not asked.exists():
+            if rank not in self._exits and rank not in self._asked and not asked.exists():
+                self._asked.add(rank)
                 send(worker, signal.SIGTERM)
                 # A program may take a second wish for one to leave at once: not again in a later life.
                 with suppress(OSError):
@@ -252,17 +259,13 @@ class LocalRing:
             told = [text for text in (self._leaving.reason, self._broken) if text]
             if all(code == _NEVER_RAN for code in self._exits.values()):
                 return self.end_now(RingPhase.STOPPED, "; ".join([*told, "it had not started yet"]))
-            told += [
-                self._describe(rank) for rank, code in sorted(self._exits.items()) if self._tells(rank, code)
-            ]
+            # To die of the wish to leave is to leave.
+            well = (0, LEFT, 128 + signal.SIGTERM)
+            told += [self._describe(rank) for rank, code in sorted(self._exits.items()) if code not in well]
             return self.end_now(RingPhase.STOPPED, "; ".join(told))
         if self._broken:
             return self.end_now(RingPhase.FAILED, self._broken)
         return self.end_now(RingPhase.STOPPED, f"its workers left by themselves (exit code {LEFT})")
-
-    def _tells(self, rank: int, code: int) -> bool:
-        # To die of the wish to leave is to leave.
-        return rank in self._killed or code not in (0, LEFT, 128 + signal.SIGTERM)
 
     def _name(self, rank: int) -> str:
         return f"rank {rank} on {self.record.seats[rank].server}"

@@ -179,6 +179,18 @@ def test_a_life_on_loopback_removes_the_namespaces_of_an_earlier_one(life: Life)
 
 
 @needs_namespaces
+def test_no_network_is_left_when_no_ring_is_and_a_failed_server_stays_away(life: Life) -> None:
+    engine = life.open("namespaces")
+    assert isinstance(engine.backend, LocalBackend)
+    engine.backend.fail_server("s1")
+    engine.backend.close(keep_rings=True)
+    assert list_namespaces(life.instance) == []
+    again = life.open("namespaces")
+    assert again.inventory.away == {"s1"}
+    assert len(list_namespaces(life.instance)) == 4
+
+
+@needs_namespaces
 def test_the_network_of_an_earlier_life_is_used_again(life: Life) -> None:
     engine = life.open("namespaces")
     key = life.run(engine, OBEY, ["s0", "s1"])
