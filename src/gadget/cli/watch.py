@@ -5,6 +5,7 @@ import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 from rich.live import Live
 
 from gadget.cli.console import output
@@ -47,21 +48,30 @@ def watch(
                 }
             )
             return
-        marks, console = Marks(), output()
+        console = output()
         if not sys.stdout.isatty():
-            console.print(draw(shot, marks, rows=_PIPE_ROWS))
+            console.print(draw(shot, Marks(), rows=_PIPE_ROWS))
             return
-        with Live(
-            draw(shot, marks, rows=console.height), console=console, screen=True, auto_refresh=False
-        ) as live:
-            while True:
-                time.sleep(every)
-                trouble = None
-                try:
-                    shot = _look(client)
-                except GadgetError:  # it may be starting anew: what was seen last stays on the screen
-                    trouble = "the service does not answer"
-                live.update(draw(shot, marks, rows=console.height, trouble=trouble), refresh=True)
+        try:
+            _run(client, console, shot, every)
+        finally:
+            # Ctrl-C may come while the screen is being made, which nothing would undo then.
+            console.set_alt_screen(False)
+            console.show_cursor()
+
+
+def _run(client: "Client", console: Console, shot: Shot, every: float) -> None:
+    marks = Marks()
+    first = draw(shot, marks, rows=console.height)
+    with Live(first, console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            time.sleep(every)
+            trouble = None
+            try:
+                shot = _look(client)
+            except GadgetError:  # it may be starting anew: what was seen last stays on the screen
+                trouble = "the service does not answer"
+            live.update(draw(shot, marks, rows=console.height, trouble=trouble), refresh=True)
 
 
 def _look(client: "Client") -> Shot:
