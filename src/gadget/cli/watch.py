@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 from rich.live import Live
 
 from gadget.cli.console import Shown, ShownOption, output
@@ -47,6 +48,7 @@ def watch(
                 }
             )
             return
+<<<<<<< HEAD
         if sys.stdout.isatty():
             show_live(client, every=every)
         else:
@@ -60,6 +62,25 @@ def show_live(client: "Client", *, every: float, is_over: Callable[[], bool] = l
         draw(shot, marks, rows=console.height), console=console, screen=True, auto_refresh=False
     ) as live:
         while not is_over():
+=======
+        console = output()
+        if not sys.stdout.isatty():
+            console.print(draw(shot, Marks(), rows=_PIPE_ROWS))
+            return
+        try:
+            _run(client, console, shot, every)
+        finally:
+            # Ctrl-C may come while the screen is being made, which nothing would undo then.
+            console.set_alt_screen(False)
+            console.show_cursor()
+
+
+def _run(client: "Client", console: Console, shot: Shot, every: float) -> None:
+    marks = Marks()
+    first = draw(shot, marks, rows=console.height)
+    with Live(first, console=console, screen=True, auto_refresh=False) as live:
+        while True:
+>>>>>>> issue6-api
             time.sleep(every)
             trouble = None
             try:

@@ -7,12 +7,14 @@ import httpx
 import pytest
 
 from gadget.api.app import build_app
+from gadget.api.client import Client
+from gadget.api.home import ADDRESS_FILE, TOKEN_FILE
 from gadget.api.server import Server
 from gadget.backends.backend import EngineAway
-from gadget.errors import BadFile, GadgetError, JournalFailed
+from gadget.errors import BadFile, GadgetError, JournalFailed, Unreachable
 from gadget.model.codec import read_jobs_content
-from gadget.store.tokens import Holder
-from tests.live_service import FoldedService, KnownTokens
+from gadget.store.tokens import Holder, Role, Tokens, ensure_local_token
+from tests.live_service import BEGAN, FoldedService, KnownTokens
 from tests.unit.api.conftest import Ask
 from tests.unit.api.worlds import RACKS, job, jobs
 
@@ -90,6 +92,32 @@ def test_metrics_may_be_open_to_everybody() -> None:
         assert httpx.get(f"{server.address}/v1/status", trust_env=False).status_code == 401
     finally:
         server.stop()
+
+
+def test_tokens_of_the_store_let_in_until_they_are_revoked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GADGET_ADDRESS", raising=False)
+    monkeypatch.delenv("GADGET_TOKEN", raising=False)
+    with Tokens(tmp_path / "tokens.db") as tokens:
+        local = ensure_local_token(tokens, tmp_path / TOKEN_FILE, BEGAN)
+        viewer = tokens.make_token("ann", Role.VIEWER, BEGAN)
+        server = Server(build_app(FoldedService(RACKS), tokens))
+        server.start()
+        try:
+            (tmp_path / ADDRESS_FILE).write_text(server.address)
+            with Client.find(home=tmp_path) as client:
+                assert client.post("/nodes/s0/drain")["done"] == "drained"
+            with Client(server.address, viewer) as client:
+                assert client.get("/status")["servers"]["drained"] == 1
+                with pytest.raises(Unreachable, match="the token of ann has viewer"):
+                    client.post("/nodes/s0/undrain")
+                tokens.revoke_token("ann")
+                with pytest.raises(Unreachable, match="not known here"):
+                    client.get("/status")
+        finally:
+            server.stop()
+    assert local not in (viewer, "")
 
 
 class BrokenTokens:

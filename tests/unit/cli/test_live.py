@@ -349,17 +349,18 @@ def read_rest(file: int) -> bytes:
     return text
 
 
-def test_ctrl_c_ends_the_live_screen_and_restores_the_terminal(service: FoldedService) -> None:
+@pytest.mark.parametrize("moment", [b"\x1b[?1049h", b"\x1b[?25l", b"gadget", b"servers", b"what happened"])
+def test_ctrl_c_ends_the_live_screen_and_restores_the_terminal(moment: bytes, service: FoldedService) -> None:
     service.submit(())
     ours, theirs = pty.openpty()
     with start("watch", out=theirs) as process:
         os.close(theirs)
-        seen = read_until(ours, b"servers")
+        seen = read_until(ours, moment)
         assert b"\x1b[?1049h" in seen  # a screen of its own
         process.send_signal(signal.SIGINT)
         seen += read_rest(ours)
-        assert b"\x1b[?1049l" in seen
-        assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
+        assert seen.rindex(b"\x1b[?1049l") > seen.rindex(b"\x1b[?1049h")
+        assert seen.rindex(b"\x1b[?25h") > seen.rfind(b"\x1b[?25l")
         assert process.wait(10) == 130
         assert process.stderr is not None
         assert process.stderr.read() == b""
