@@ -48,7 +48,6 @@ def watch(
                 }
             )
             return
-<<<<<<< HEAD
         if sys.stdout.isatty():
             show_live(client, every=every)
         else:
@@ -57,30 +56,20 @@ def watch(
 
 def show_live(client: "Client", *, every: float, is_over: Callable[[], bool] = lambda: False) -> None:
     """The live screen, until Ctrl-C or until it is over."""
-    shot, marks, console = _look(client), Marks(), output()
-    with Live(
-        draw(shot, marks, rows=console.height), console=console, screen=True, auto_refresh=False
-    ) as live:
-        while not is_over():
-=======
-        console = output()
-        if not sys.stdout.isatty():
-            console.print(draw(shot, Marks(), rows=_PIPE_ROWS))
-            return
-        try:
-            _run(client, console, shot, every)
-        finally:
-            # Ctrl-C may come while the screen is being made, which nothing would undo then.
-            console.set_alt_screen(False)
-            console.show_cursor()
+    console = output()
+    try:
+        _run(client, console, every, is_over)
+    finally:
+        # Ctrl-C may come while the screen is being made, which nothing would undo then.
+        console.set_alt_screen(False)
+        console.show_cursor()
 
 
-def _run(client: "Client", console: Console, shot: Shot, every: float) -> None:
-    marks = Marks()
+def _run(client: "Client", console: Console, every: float, is_over: Callable[[], bool]) -> None:
+    shot, marks = _look(client), Marks()
     first = draw(shot, marks, rows=console.height)
     with Live(first, console=console, screen=True, auto_refresh=False) as live:
-        while True:
->>>>>>> issue6-api
+        while not is_over():
             time.sleep(every)
             trouble = None
             try:
