@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
+_MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import os
 import pickle
 import signal
 import threading
+import time
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -103,6 +105,7 @@ class _Process:
         theirs.close()
         self._sent = _Sent()
         self._warm = False
+        self._began = time.monotonic()
         self.is_ready = True
         """False from the moment when it did not answer as it should."""
 
@@ -113,14 +116,10 @@ class _Process:
     def ask(self, snapshot: Snapshot, limit: float) -> Decision:
         try:
             if not self._warm:
-                if self._receive(_READY_SECONDS) != "ready":
-                    raise DecisionFailed("the solver process did not start")
-                self._warm = True
-            self._pipe.send_bytes(self._sent.pack(snapshot))
-            answer = self._receive(limit)
-        except DecisionFailed:
-            self.is_ready = False
-            raise
+                self._warm_up(limit)
+            with self._killing_after(limit):
+                self._pipe.send_bytes(self._sent.pack(snapshot))
+                answer = self._sent.unpack(self._pipe.recv_bytes())
         except (EOFError, OSError) as error:
             self.is_ready = False
             self._process.join(1)
@@ -132,10 +131,36 @@ class _Process:
             return answer
         raise DecisionFailed(str(answer))
 
-    def _receive(self, limit: float) -> Any:
-        if not self._pipe.poll(limit):
-            raise DecisionFailed(f"the solver took longer than {limit:g} s")
-        return self._sent.unpack(self._pipe.recv_bytes())
+    def _warm_up(self, limit: float) -> None:
+        """Nobody waits for a start longer than for a decision; the next one may find it done."""
+        if self._pipe.poll(limit):
+            self._pipe.recv_bytes()
+            self._warm = True
+            return
+        self.is_ready = time.monotonic() - self._began < _READY_SECONDS
+        raise DecisionFailed("the solver process is still starting" if self.is_ready else "it did not start")
+
+    @contextlib.contextmanager
+    def _killing_after(self, limit: float) -> Iterator[None]:
+        """One that hangs in the middle of reading or writing would block us: only its end helps."""
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            self._process.kill()
+
+        timer = threading.Timer(limit, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except (EOFError, OSError):
+            if not late.is_set():
+                raise
+            self.is_ready = False
+            raise DecisionFailed(f"the solver took longer than {limit:g} s") from None
+        finally:
+            timer.cancel()
 
     def end(self) -> None:
         self.is_ready = False

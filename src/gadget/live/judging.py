@@ -62,9 +62,7 @@ def _find_held(state: State, shown: Snapshot, fleet: Fleet, steady: float) -> fr
         if not active.job.min_runtime_seconds or number is None or ring.size > active.largest_ring:
             continue
         one = fleet.rings.get(RingKey(ring.job, number))
-        is_young = one is not None and (
-            one.up is None or steady - one.up < active.job.min_runtime_seconds
-        )
+        is_young = one is not None and (one.up is None or steady - one.up < active.job.min_runtime_seconds)
         # The cluster may have shrunk since.
         if is_young and room.fits(ring, active.job):
             room.take(ring, active.job)
