@@ -57,6 +57,7 @@ from gadget.live.origin import Log, Origin
 from gadget.live.settings import Settings
 from gadget.live.showing import show_rings
 from gadget.live.speeds import Speeds
+from gadget.live.surveying import find_missing_slots, take_stock
 from gadget.live.tally import Tally
 from gadget.live.view import Mode, View
 from gadget.model.cluster import Cluster
@@ -342,27 +343,17 @@ class Controller:
         except EngineAway as error:
             self._lose_engine(str(error))
             return
-        wanted = find_wanted(self.state)
-        before, self.fleet.rings = self.fleet.rings, {}
-        notes = []
-        for one in found:
-            record = self.state.active.get(one.key.job) or self.state.ended.get(one.key.job)
-            known = before.get(one.key)
-            job = None if record is None else record.job
-            self.fleet.add(one, job, self._clock.wall(), self._clock.steady(), was_found=True)
-            if known is not None:
-                self.fleet.rings[one.key] = replace(known, phase=one.phase, reason=one.reason)
-            elif one.key in wanted and not one.phase.is_over:
-                self.tally.count_adopted()
-                notes.append(Noted("ring", f"{one.key} was found {one.phase}; it goes on"))
-            elif not one.phase.is_over:
-                self.tally.count_stray()
-                text = f"{one.key} was found {one.phase} and should not be; it is stopped"
-                notes.append(Noted("ring", text))
+        wall, steady = self._clock.wall(), self._clock.steady()
+        stock = take_stock(self.state, self.fleet, found, wall=wall, steady=steady)
+        self.fleet = Fleet(stock.rings)
+        self.tally.count_found(stock.adopted, stock.strays)
         self._engine_is_there = True
         self.faults.end("engine")
-        if notes:  # last: what is known of the world does not depend on whether this can be written down
-            self._record(*notes)
+        settings = self._settings
+        missing = find_missing_slots(self.state, found, policy=settings.policy, seed=settings.seed)
+        # What is known of the world does not depend on whether this can be written down, so it comes last.
+        if events := (*missing, *stock.notes):
+            self._record(*events)
 
     def stop_rings(self) -> None:
         """Take every ring out of the world in good order; their jobs wait for a later life."""
