@@ -7,6 +7,8 @@ from gadget.engine.apply import apply
 from gadget.engine.events import JobLeft, SlotDecided
 from gadget.live.fleet import Fleet
 from gadget.live.orders import STRAY_GRACE_SECONDS, find_dismissals, find_starts, find_wanted
+from gadget.model.cluster import Cluster, Link, Server
+from gadget.model.resources import Resources
 from tests.unit.engine.worlds import decision, ring
 from tests.unit.live.scenes import add, live_job, running, serve
 
@@ -78,3 +80,20 @@ def test_a_cancelled_job_leaves_and_a_hung_one_gets_no_grace() -> None:
     fleet.rings[hung] = replace(fleet.rings[hung], hung=True)
     told = {one.key: (one.grace_seconds, one.reason) for one in find_dismissals(state, fleet)}
     assert told == {gone: (7, "the job has left"), hung: (0, "it said nothing any more")}
+
+
+def test_a_ring_counts_where_the_newest_decision_has_laid_it() -> None:
+    # Two ways from a to b; a decision may lay a ring that goes on along the other one.
+    ways = Cluster(
+        tuple(Server(name, Resources({"gpu": 2})) for name in "ab"),
+        ("up", "down"),
+        tuple(Link((server, way), 10) for server in "ab" for way in ("up", "down")),
+    )
+    jobs = [live_job(name, bandwidth_gbps=6) for name in "jk"]
+    before = running(ring("j", "a", "b", through="up"), jobs=jobs, cluster=ways)
+    fleet = Fleet()
+    add(fleet, before, ring("j", "a", "b", through="up"))
+    rings = (ring("j", "a", "b", through="down"), ring("k", "a", "b", through="up"))
+    state = apply(serve(before), SlotDecided(decision(1, *rings)))
+    assert list(find_dismissals(state, fleet)) == []
+    assert starts(state, fleet) == ["k@1"]
