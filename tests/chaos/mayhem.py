@@ -287,6 +287,7 @@ class Mayhem:
                 hear(Word(key, rank, Kind.RESUMED, work=self.resumed[key]))
             if self.rng.random() < 0.3:
                 self.survive(self.controller.tick)  # right between two words
+                self.follow()
                 if key not in self.world.rings or key not in self.greeted:
                     return
         self.controller.hear(Word(key, 0, Kind.PROGRESS, work=one.work))
@@ -302,7 +303,16 @@ class Mayhem:
             *(self.submit,) * 4,
             *(self.cancel, self.drain, self.undrain, self.lose_server, self.return_server),
             *(self.break_ring,) * 2,
-            *(self.mute_ring, self.toggle_engine, self.jump, self.toggle_disk, self.change_mood),
+            *(
+                self.mute_ring,
+                self.mute_ring,
+                self.hang_up,
+                self.hang_up,
+                self.toggle_engine,
+                self.jump,
+                self.toggle_disk,
+                self.change_mood,
+            ),
             *(self.slow_down, self.lengthen_fuse, self.lengthen_fuse, self.lengthen_fuse),
         )
         deeds[int(self.rng.integers(len(deeds)))]()
@@ -384,6 +394,9 @@ class Mayhem:
     def mute_ring(self) -> None:
         if key := self.pick_ring():
             self.muted.add(key)
+
+    def hang_up(self) -> None:
+        self.greeted.clear()  # every worker connects anew
 
     def toggle_engine(self) -> None:
         if self.world.is_there:
