@@ -47,6 +47,8 @@ from tests.live_world import SetClock, World, WorldBackend, WorldRing, with_prog
 
 SLOT_SECONDS = 32.0
 LISTENS_SECONDS = 4.0
+HANGS_SECONDS = 110.0
+"""Silence that nobody may overlook: 60 s are allowed after a word, and a stop may be slow."""
 CLUSTER = build_leaf_spine(2, 2, 2, resources=Resources({"gpu": 4}), server_gbps=40, uplink_gbps=30)
 
 
@@ -344,7 +346,7 @@ class Mayhem:
             min_runtime_seconds=float(rng.choice([0, 0, 50])),
         )
         self.jobs[job.name] = with_program(
-            job, retries=1_000, silence_seconds=60.0, checkpoint_grace_seconds=20.0
+            job, retries=1_000, start_seconds=60.0, silence_seconds=60.0, checkpoint_grace_seconds=20.0
         )
         return self.jobs[job.name]
 
@@ -456,7 +458,8 @@ class Mayhem:
         if self.keep_ended == 1_000:
             assert self.known <= state.active.keys() | state.ended.keys()
         live = self.world.live()
-        jobs = tuple(ActiveJob(one.launch.job) for one in live)
+        # The journal may have lost the slots in which they came.
+        jobs = tuple(ActiveJob(replace(one.launch.job, arrival=0)) for one in live)
         really = Snapshot(self.cluster, jobs, slot=state.slot, slots=state.slots)
         assert find_violations(really, Allocation(tuple(one.launch.ring for one in live))) == []
         assert len({one.launch.key.job for one in live}) == len(live)
@@ -470,8 +473,13 @@ class Mayhem:
             self.toggle_engine()
         for server in sorted(self.controller.state.drained):
             self.controller.undrain(server)
+        if self.world.live():
+            self.mute_ring()
+        began = self.clock.now
         for _ in range(400):
             self.step(SLOT_SECONDS / 2)
+            if self.clock.now - began > HANGS_SECONDS:
+                assert self.muted.isdisjoint(one.launch.key for one in self.world.live())
             if not self.controller.state.active and not self.world.rings:
                 return
         raise AssertionError(f"left: {list(self.controller.state.active)}, {list(self.world.rings)}")
