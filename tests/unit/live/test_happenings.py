@@ -135,8 +135,15 @@ def test_a_finished_ring_ends_its_job_also_when_it_was_to_be_resized() -> None:
     key = add(fleet, state, ring("j", "a"), phase=RingPhase.FINISHED)
     state = apply(state, SlotDecided(decision(1, ring("j", "a", "b"))))
     new = find_happenings(state, fleet, world_of(state))
-    assert new.events == [JobFinished("j", 50.0, 0.5)]
+    assert new.events == [JobFinished("j", 100.0, 0.5)]
     assert new.settled == [key]
+
+
+def test_a_job_that_finished_while_nobody_listened_has_done_all_its_work() -> None:
+    whole = live_job("j", work=80.0)
+    state, fleet = serve(running(ring("j", "a"), jobs=[whole]), j=50), Fleet()
+    add(fleet, state, ring("j", "a"), phase=RingPhase.FINISHED)
+    assert find_happenings(state, fleet, world_of(state)).events == [JobFinished("j", 80.0, 0.5)]
 
 
 def test_a_finished_ring_of_a_forgotten_job_does_not_end_its_namesake() -> None:
