@@ -1,6 +1,7 @@
 """`gadget serve`: the live scheduler."""
 
 import logging
+import shlex
 import signal
 import threading
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from rich.text import Text
 from gadget.api.home import find_home
 from gadget.backends.backend import Backend
 from gadget.backends.local import LocalBackend, Network
+from gadget.backends.still import StillBackend
 from gadget.cli.cluster_option import read_cluster_option
 from gadget.cli.console import remarks
 from gadget.cli.decide import PolicyOption, SeedOption
@@ -85,6 +87,8 @@ def serve(
     from gadget.cli.serving import Place, running_service  # noqa: PLC0415
     from gadget.live.settings import Settings  # noqa: PLC0415
 
+    if stop_rings and mode is Mode.OBSERVE:
+        raise BadOption("--stop-rings: who observes touches no ring. Leave it out, or choose --mode enforce.")
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     settings = Settings(
         slot_seconds=slot_seconds,
@@ -96,19 +100,24 @@ def serve(
     )
     place = Place(home=home or find_home(), host=host, port=port, keep_rings=not stop_rings)
     given = None if cluster is None else read_cluster_option(cluster)
-    with running_service(place, settings, build_local(place.home, given, network)) as running:
+    build = build_local(place.home, given, network, observe=mode is Mode.OBSERVE)
+    with running_service(place, settings, build) as running:
         tell_running(running)
         wait_for_signal()
     remarks().print("stopped" if stop_rings else "stopped; rings go on, and the next start finds them")
 
 
-def build_local(home: Path, cluster: Cluster | None, network: Network) -> "Callable[[Origin, str], Backend]":
-    """How the local engine is built: on the cluster given, or on that of the journal."""
+def build_local(
+    home: Path, cluster: Cluster | None, network: Network, *, observe: bool = False
+) -> "Callable[[Origin, str], Backend]":
+    """How the local engine is built: on the cluster given, or that of the journal; not at all to observe."""
 
     def build(origin: "Origin", instance: str) -> Backend:
         servers = cluster or origin.state.cluster
         if not servers.servers:
             raise BadOption("no servers are known yet. Give --cluster, a file or a shape such as leaf-spine.")
+        if observe:
+            return StillBackend(servers)
         return LocalBackend(servers, home.absolute() / ENGINE_FOLDER, instance, network=network)
 
     return build
@@ -118,15 +127,19 @@ def tell_running(running: "Running") -> None:
     """Where it listens, and how to ask it."""
     console = remarks()
     console.print(Text(f"listening on {running.address}; home {running.home}"), soft_wrap=True)
-    console.print("ask it with:  gadget submit FILE, gadget queue, gadget watch; Ctrl-C ends it")
+    # Commands look for it in the usual place.
+    where = "" if running.home == find_home().absolute() else f"GADGET_HOME={shlex.quote(str(running.home))} "
+    console.print(Text(f"ask it with:  {where}gadget queue (or submit, job, events, watch); Ctrl-C ends it"))
 
 
 def wait_for_signal() -> None:
     """Wait until Ctrl-C or SIGTERM."""
     asked = threading.Event()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, lambda *_: asked.set())
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # nohup wants it to go on
+            signal.signal(number, lambda *_: asked.set())
     try:
         while not asked.wait(0.5):
             pass
