@@ -24,9 +24,6 @@ from gadget.policies.warming import compile_kernels
 _READY_SECONDS = 300.0
 """A first start may have to compile the solver's kernels: a minute, and more on a busy machine."""
 
-_PATIENCE_SECONDS = 2.0
-"""How long one decision waits for a process that is not ready: commands wait meanwhile."""
-
 
 class DecisionFailed(GadgetError):
     """No decision came: late, a fault of the policy, or its process died."""
@@ -138,9 +135,9 @@ class _Process:
         """A process that is being made ready is not late: it has its own time, not that of a decision."""
         if self._is_ready:
             return
-        if not self._pipe.poll(min(limit, _PATIENCE_SECONDS)):
+        if not self._pipe.poll(limit):
             self.is_lost = time.monotonic() - self._began > _READY_SECONDS
-            raise DecisionFailed("the solver is being made ready, which takes a minute after an update")
+            raise DecisionFailed("the solver is still starting, which takes a minute after an update")
         self._pipe.recv_bytes()
         self._is_ready = True
 

@@ -198,7 +198,7 @@ OVER = apply(apply(start(slots=1), SlotDecided(decision(0))), SlotServed(0))
     ("state", "event", "said"),
     [
         (QUEUE, JobsArrived((job("j"),)), "'j' has arrived already"),
-        (QUEUE, JobsArrived((job("poor"),)), "'poor' has arrived already"),
+        (QUEUE, JobsArrived((job("poor"),)), "'poor' has refused already"),
         (QUEUE, JobsArrived((job("k"), job("k"))), "'k' has arrived already"),
         (QUEUE, JobsArrived((job("k", arrival=1),)), "arrives in slot 1; this is slot 0"),
         (QUEUE, JobLeft("jj"), "has not arrived in slot 0 (nearest: 'j')"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from gadget.backends.backend import RingFound, RingKey, RingPhase
 from gadget.engine.apply import apply
 from gadget.engine.events import ServerDrained
+from gadget.engine.standing import Standing
 from gadget.live.decider import Here
 from gadget.live.fleet import Fleet
 from gadget.live.holding import bring_back, set_aside
@@ -25,6 +26,7 @@ from tests.tiny_slots import running_slots
 from tests.unit.engine.worlds import PAIR, ring
 from tests.unit.live.scenes import add, live_job, running, serve
 
+FIFO = build_policy("fifo")
 POLICIES = tuple(map(build_policy, ("fifo", "las", "gadget")))
 
 
@@ -68,7 +70,7 @@ def held_in(minutes: float, up_since: float | None, steady: float, *, cluster: C
         fleet.move(key, RingPhase.RUNNING, "", 0.0, up_since)
     state = replace(state, cluster=cluster, available=cluster)
     decider = Greedy()
-    decision = decide(state, decider, fleet, {}, steady)
+    decision = decide(state, decider, Standing(FIFO), fleet=fleet, resting={}, steady=steady)
     assert decider.shown is not None
     is_kept = bool(decision.allocation.rings)
     assert is_kept == (not decider.shown.jobs)
@@ -94,14 +96,14 @@ def test_a_drained_server_is_emptied_of_young_rings_too() -> None:
     state, fleet = serve(running(ring("j", "a"), jobs=[young])), Fleet()
     add(fleet, state, ring("j", "a"))
     state = apply(state, ServerDrained("a"))
-    decision = decide(state, Here(build_policy("fifo"), 0), fleet, {}, 1.0)
+    decision = decide(state, Here(FIFO, 0), Standing(FIFO), fleet=fleet, resting={}, steady=1.0)
     assert set(decision.allocation.ring_of["j"].workers) == {"b"}
 
 
 def test_a_job_that_rests_is_not_shown_and_told_why() -> None:
     state, fleet = serve(running(ring("j", "a"))), Fleet()
     decider = Greedy()
-    decision = decide(state, decider, fleet, {"j": 12.0}, 1.0)
+    decision = decide(state, decider, Standing(FIFO), fleet=fleet, resting={"j": 12.0}, steady=1.0)
     assert decider.shown is not None
     assert decider.shown.jobs == ()
     assert decider.shown.running.rings == ()

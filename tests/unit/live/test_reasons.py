@@ -23,7 +23,7 @@ def waits_of(state: State, fleet: Fleet) -> dict[str, Waiting]:
 
 
 def test_behind_a_ring_that_may_not_be_changed_yet() -> None:
-    fresh = live_job("j", min_runtime_seconds=100.0)
+    fresh = live_job("j", min_runtime_seconds=100.0, max_workers=4)
     state, fleet = running(ring("j", "a", "a", "b", "b"), jobs=[fresh]), Fleet()
     add(fleet, state, ring("j", "a", "a", "b", "b"))
     state = apply(serve(state), JobsArrived((live_job("k"),)))
