@@ -50,7 +50,8 @@ class WaitingShown(BaseModel):
     position: int = Field(description="Place among those that wait, by arrival, from 1 on.")
     reason: str = Field(
         description="A stable word: that of the newest decision (capacity, bandwidth, gain, queue, "
-        "too-large, budget, done, not-arrived) or what came after it (undecided, ring-lost, observed).",
+        "too-large, budget, done, not-arrived, held, drained, backoff) or what came after it (undecided, "
+        "ring-lost, observed).",
         examples=["capacity"],
     )
     detail: str = Field(description="The evidence, for people.")
