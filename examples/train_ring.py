@@ -4,9 +4,10 @@ Alone:                      python examples/train_ring.py
 As a ring, by the service:  a job whose `run.command` is this line; the environment says the rest.
 
 Every step takes the same samples in the same order whatever the size of the ring, because the global batch is
-fixed and split over the ranks. So the losses do not depend on how often a run was interrupted or at which sizes
-it ran: bit for bit while the size stays the same, since every sum is then made in the same order, on one kind of
-machine; and up to the rounding of sums made in another order (1e-9 of the loss is a safe bound) when it changes.
+fixed and split over the ranks. So the losses do not depend on how often a run was interrupted and at which
+sizes it ran: bit for bit while the size stays the same, since every sum is then made in the same order (by
+one build of NumPy on one kind of processor); up to the rounding of sums made in another order when it
+changes, which stays below 1e-9 of the loss.
 """
 
 import os
@@ -14,6 +15,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one worker, one core; and sums in one order
 
 import argparse
+import hashlib
 import io
 import json
 import select
@@ -51,8 +53,8 @@ class Ring:
     def all_reduce(self, vector: Vector) -> None:
         """Make `vector` the sum of all ranks' vectors, the same bits on every rank.
 
-        Its length d is a multiple of the ring's size w, so that w sub-vectors have d/w numbers each. Each rank
-        sends one of them 2(w-1) times: 2d(w-1)/w numbers in all, and this is checked.
+        Its length d is a multiple of the ring's size w: w sub-vectors of d/w numbers each. A rank sends one
+        of them 2(w-1) times, which makes 2d(w-1)/w numbers; this is counted and checked.
         """
         w, before = self.size, self.sent_bytes
         parts = vector.reshape(w, -1)
@@ -78,35 +80,37 @@ class Ring:
             self._exchange(content, bytearray())
         return content
 
+    def close(self) -> None:
+        """Part from the neighbours."""
+        if self.size > 1:
+            self._to_next.close()
+            self._from_previous.close()
+
     def _exchange(self, outgoing: "Vector | bytes", incoming: "Vector | bytearray") -> None:
         """Send and receive at once: were all to send first, long messages would wait for each other."""
         rest, room = memoryview(outgoing).cast("B"), memoryview(incoming).cast("B")
-        poll = select.poll()
         while rest or room:
-            for connection, events in ((self._to_next, select.POLLOUT), (self._from_previous, select.POLLIN)):
-                poll.register(connection, events if (rest if events == select.POLLOUT else room) else 0)
-            ready = dict(poll.poll(self._patience * 1000))
-            if not ready:
+            # Only what is still needed: a neighbour that has all it needs may have left already.
+            readable, writable, _ = select.select(
+                [self._from_previous] if room else [], [self._to_next] if rest else [], [], self._patience
+            )
+            if not readable and not writable:
                 raise RingBroke(f"no neighbour moved for {self._patience:g} s")
             try:
-                if self._to_next.fileno() in ready and rest:
+                if writable:
                     count = self._to_next.send(rest)
                     self.sent_bytes += count
                     rest = rest[count:]
-                if self._from_previous.fileno() in ready:
-                    count = self._from_previous.recv_into(room) if room else 0
-                    if room and count == 0:
+                if readable:
+                    count = self._from_previous.recv_into(room)
+                    if count == 0:
                         raise RingBroke("the rank before has left")
                     room = room[count:]
             except OSError as error:
                 raise RingBroke(f"a neighbour is gone ({error.strerror})") from None
 
     def _meet(self, worker: Worker) -> tuple[socket.socket, socket.socket]:
-        """Connect to the next rank and be connected to by the one before; strays of other rings are refused."""
-
-        def card(rank: int) -> bytes:
-            return json.dumps([worker.job, worker.ring, rank % self.size]).encode().ljust(512)
-
+        """Connect to the next rank, and be connected to by the one before it."""
         to_next = from_previous = None
         deadline = time.monotonic() + self._patience
         with socket.create_server(worker.listen, backlog=8) as server:
@@ -117,24 +121,38 @@ class Ring:
                 if time.monotonic() > deadline:
                     raise RingBroke(f"the neighbours did not come within {self._patience:g} s")
                 worker.alive()
-                if to_next is None:
-                    try:
-                        to_next = socket.create_connection(worker.next, timeout=1.0)
-                        to_next.sendall(card(self.rank))
-                    except OSError:
-                        time.sleep(0.05)  # it is not up yet
-                if from_previous is None:
-                    try:
-                        guest, _ = server.accept()
-                        guest.settimeout(1.0)
-                        if guest.recv(512, socket.MSG_WAITALL) == card(self.rank - 1):
-                            from_previous = guest
-                    except OSError:
-                        pass  # nobody yet
+                to_next = to_next or self._call(worker)
+                from_previous = from_previous or self._answer(worker, server)
         for connection in (to_next, from_previous):
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return to_next, from_previous
+
+    def _call(self, worker: Worker) -> socket.socket | None:
+        try:
+            connection = socket.create_connection(worker.next, timeout=1.0)
+            connection.sendall(self._card(worker, self.rank))
+        except OSError:
+            time.sleep(0.05)  # it is not up yet
+            return None
+        return connection
+
+    def _answer(self, worker: Worker, server: socket.socket) -> socket.socket | None:
+        try:
+            guest, _ = server.accept()
+            guest.settimeout(1.0)
+            shown = b""
+            while len(shown) < 32 and (more := guest.recv(32 - len(shown))):
+                shown += more
+        except OSError:
+            return None  # nobody yet
+        if shown == self._card(worker, self.rank - 1):
+            return guest
+        guest.close()  # a stray, of another ring
+        return None
+
+    def _card(self, worker: Worker, rank: int) -> bytes:
+        return hashlib.sha256(f"{worker.job}@{worker.ring} {rank % self.size}".encode()).digest()
 
 
 class Training:
@@ -191,16 +209,22 @@ class Training:
 
 def train(worker: Worker, options: argparse.Namespace) -> None:
     """Train to the last step, or leave earlier if asked to."""
-    ring = Ring(worker, options.patience_seconds)
     training = Training(options)
     found = worker.load() if worker.rank == 0 else None
-    if content := ring.share(found[0] if found else b""):
+    try:
+        ring = Ring(worker, options.patience_seconds)
+        content = ring.share(found[0] if found else b"")
+    except RingBroke:
+        if worker.should_leave:  # the others were asked too, and were faster
+            worker.leave()
+        raise
+    if content:
         training.unpack(content)
     batch, d = options.batch, training.parameters.size
     begin, end = (batch * rank // ring.size for rank in (ring.rank, ring.rank + 1))
     # The gradient, the loss and the wish to leave travel together; zeros fill up to a multiple of the size.
     vector = np.zeros(-(-(d + 2) // ring.size) * ring.size)
-    loss, saved = float("nan"), training.step
+    loss = float("nan")
     worker.progress(training.step * batch, training.step)
     while training.step < options.steps:
         samples = (training.step * batch + np.arange(begin, end)) % SAMPLES
@@ -219,6 +243,7 @@ def train(worker: Worker, options: argparse.Namespace) -> None:
             worker.save(training.pack(), training.step * batch)
         if must_leave and training.step < options.steps:
             worker.leave()
+    ring.close()
     worker.done(training.step * batch)
     print(
         f"rank {ring.rank} of {ring.size}: step {training.step}, loss {loss:.6g}, each all-reduce sent "
@@ -227,7 +252,7 @@ def train(worker: Worker, options: argparse.Namespace) -> None:
 
 
 def tell_loss(path: Path | None, step: int, loss: float) -> None:
-    """Append a line; after a fall-back to an older checkpoint, the last line of a step is the one that counts."""
+    """Append a line. Steps may come again after a fall-back; the last line of a step counts."""
     if path is not None:
         with path.open("a") as file:
             file.write(json.dumps({"step": step, "loss": float(loss)}) + "\n")
