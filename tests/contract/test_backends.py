@@ -26,6 +26,7 @@ from tests.engines import (
     find_workers,
     owned_elsewhere,
 )
+from tests.engines_ray import RayCluster
 
 PASS_A_TOKEN = """
 import os, socket
@@ -59,9 +60,11 @@ class Bench:
     folder: Path
     instance: str = field(default_factory=lambda: uuid.uuid4().hex)
     engines: list[Engine] = field(default_factory=list)
+    ray: RayCluster | None = None
 
     def open(self) -> Engine:
-        engine = Engine(build_backend(self.kind, self.folder, self.instance))
+        link = None if self.ray is None else self.ray.link
+        engine = Engine(build_backend(self.kind, self.folder, self.instance, link))
         self.engines.append(engine)
         return engine
 
@@ -72,9 +75,11 @@ class Bench:
 
 @pytest.fixture(params=KINDS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    if request.param == "local-namespaces" and (why := why_no_namespaces()):
+    if request.param != "local-loopback" and (why := why_no_namespaces()):
         pytest.skip(why)
     made = Bench(request.param, tmp_path / "engine")
+    if made.kind == "ray":
+        made.ray = request.getfixturevalue("ray_cluster")
     yield made
     for engine in made.engines:
         engine.backend.close(keep_rings=True)

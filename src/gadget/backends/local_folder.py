@@ -44,6 +44,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     seats: tuple[Seat, ...]
     master_port: int
     gpu_per_worker: float
+    amounts: dict[str, float] = {}
+    """What each worker holds, where the engine itself keeps an account of it."""
 
     @property
     def key(self) -> RingKey:
