@@ -80,7 +80,7 @@ class RayCluster:
         if hasattr(self, "link"):
             self.link.close()
         for node in list(self._started):
-            self._end(node)
+            self.end_node(node)
         self.wires.remove()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -97,7 +97,9 @@ class RayCluster:
             time.sleep(0.2)
 
     def kill_head(self) -> None:
-        self._end(HEAD)
+        self.end_node(HEAD)
+        # `ray start` would take it for a cluster that runs, if another test's head has the same address.
+        (self._folder / "ray" / "ray_current_cluster").unlink(missing_ok=True)
 
     def start_node(self, name: str) -> None:
         amounts = self.cluster.server_by_name[name].resources
@@ -115,12 +117,6 @@ class RayCluster:
             words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
             if words[0].endswith(b"/raylet"):
                 send(process, number)
-
-    def replace_node(self, name: str) -> None:
-        """End what is left of a node, and start it anew."""
-        self._end(name)
-        self.start_node(name)
-        self.wait_for_nodes()
 
     def wait_for_nodes(self) -> None:
         """Wait until every server has a node that lives and is the newest of its name."""
@@ -156,7 +152,7 @@ class RayCluster:
                 start_new_session=True,
             )
 
-    def _end(self, node: str) -> None:
+    def end_node(self, node: str) -> None:
         """Kill everything of a node, whatever it has started."""
         child = self._started.pop(node, None)
         if child is None:

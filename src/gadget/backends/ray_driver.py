@@ -21,7 +21,6 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-import gadget
 from gadget.backends.ray_rank import Rank
 
 _BEAT_SECONDS = 1.0
@@ -46,7 +45,7 @@ class Driver:
     def __init__(self, tell: Callable[[Mapping[str, Any]], None]) -> None:
         self._tell = tell
         # Nodes need nothing of this package: what an actor is made of goes there with it.
-        ray.cloudpickle.register_pickle_by_value(gadget)
+        ray.cloudpickle.register_pickle_by_value(sys.modules["gadget"])
         self._rank = ray.remote(Rank)
         self._watched: dict[Any, _Watched] = {}
         self._actors: dict[tuple[str, str], Any] = {}

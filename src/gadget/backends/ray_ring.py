@@ -58,6 +58,8 @@ class RayRing(RingCourse):
 
     def hear(self, rank: int, *, state: Mapping[str, Any] | None = None, dead: str | None = None) -> None:
         """News of one rank."""
+        if dead is not None:
+            self._dead.setdefault(rank, dead)
         if rank in self._exits:
             return
         if state is not None:
@@ -65,7 +67,6 @@ class RayRing(RingCourse):
             if state["code"] is not None:
                 self._exits[rank] = state["code"]
         if dead is not None:
-            self._dead[rank] = dead
             self._exits[rank] = LOST if self._has_run(rank) else NEVER_RAN
 
     def lose(self, server: str, reason: str) -> None:
@@ -86,10 +87,7 @@ class RayRing(RingCourse):
             self._kill(now)
         elif self._leaving is not None:
             self._ask(now)
-        if len(self._exits) == len(self.record.seats):
-            for rank in self._ranks:
-                if rank not in self._dead:
-                    self._link.ask("end", space=self._space, name=self.name(rank))
+        if len(self._exits) == len(self.record.seats) and self._have_ended(now):
             self._killed |= {rank for rank, state in self._states.items() if state["killed"]}
             moves.append(self._finish())
         if moves:
@@ -146,6 +144,13 @@ class RayRing(RingCourse):
         elif now - self._ends[rank] > _STUCK_SECONDS:
             self.hear(rank, dead="nobody can reach it")
 
+    def _have_ended(self, now: float) -> bool:
+        """Whether Ray has given back all that the actors held; they are ended once every worker has."""
+        for rank in self._ranks:
+            if rank not in self._dead:
+                self._end(rank, now)
+        return len(self._dead) == len(self.record.seats)
+
     def _call(self, rank: int, method: str, *given: float) -> None:
         self._link.ask("call", space=self._space, name=self.name(rank), method=method, given=list(given))
 
@@ -167,4 +172,5 @@ class RayRing(RingCourse):
     @property
     def is_changing(self) -> bool:
         """True while something is expected of it any moment."""
-        return self.phase in (RingPhase.STARTING, RingPhase.STOPPING) or bool(self._broken)
+        is_stable = self.phase is RingPhase.RUNNING and not self._broken and not self._exits
+        return not self.phase.is_over and not is_stable

@@ -19,7 +19,9 @@ from gadget.cli.engines import (
     Engine,
     EngineChoice,
     EngineOption,
+    NodeLabelOption,
     ReportOption,
+    RuntimeEnvOption,
     SharedOption,
     build_engine,
     find_mailbox,
@@ -57,6 +59,8 @@ def serve(
     address: AddressOption = None,
     report: ReportOption = None,
     shared: SharedOption = None,
+    node_label: NodeLabelOption = None,
+    runtime_env: RuntimeEnvOption = None,
     home: HomeOption = None,
     policy: PolicyOption = DEFAULT_POLICY,
     seed: SeedOption = 0,
@@ -108,6 +112,8 @@ def serve(
         network=network,
         address=address,
         shared=shared,
+        node_labels=tuple(node_label or ()),
+        runtime_env=runtime_env,
     )
     place = Place(
         home=choice.home,

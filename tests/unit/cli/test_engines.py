@@ -18,6 +18,9 @@ def choose(**said: object) -> EngineChoice:
     [
         {"address": "10.0.0.1:6379"},
         {"shared": Path("/mnt")},
+        {"node_labels": ("pool=a",)},
+        {"engine": Engine.SLURM, "runtime_env": Path("env.yaml")},
+        {"engine": Engine.RAY, "node_labels": ("pool",)},
         {"engine": Engine.RAY, "network": Network.LOOPBACK},
         {"engine": Engine.SLURM, "network": Network.NAMESPACES},
     ],
