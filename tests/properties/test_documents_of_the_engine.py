@@ -45,6 +45,7 @@ def test_a_state_is_read_as_it_was_written(state: State) -> None:
     assert format_document(state_document(found)) == written
 
 
+@settings(max_examples=50)
 @given(live_courses())
 def test_every_state_of_a_live_course_is_sound_and_read_as_it_was_written(course: Course) -> None:
     for state in course.states:

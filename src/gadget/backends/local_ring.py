@@ -38,13 +38,15 @@ class LocalRing(RingCourse):
         self._shepherds: dict[int, Process] = {}
         self._workers: dict[int, Process] = {}
         self._found: dict[int, list[Process]] = {}
+        self._asked: set[int] = set()
         self._killing_since: float | None = None
         self._is_stuck = False
 
     @property
     def is_changing(self) -> bool:
         """True while something is expected of it any moment."""
-        return self.phase is RingPhase.STARTING or self._killing_since is not None
+        is_ending = self._killing_since is not None and not self._is_stuck
+        return self.phase is RingPhase.STARTING or is_ending
 
     def adopt(self, found: Iterable[tuple[int, Process]], boot: str) -> None:
         """Take over what an earlier life started; `found` are processes by rank, from their environment."""
@@ -94,22 +96,28 @@ class LocalRing(RingCourse):
         for rank in range(len(self.record.seats)):
             if rank in self._exits:
                 continue
-            if rank not in self._workers and (worker := read_worker(self._path, rank)) is not None:
-                self._workers[rank] = worker
+            self._meet_worker(rank)
             if rank not in self._shepherds and (shepherd := read_shepherd(self._path, rank)) is not None:
                 self._shepherds[rank] = shepherd
-            is_up = any(map(is_alive, self._of_rank(rank)))
-            code = read_exit(self._path, rank)
-            if code is None and not is_up:
-                # Written between the two looks, or never.
+            # The shepherd writes the exit code before it goes: with nobody up, it is there or never will be.
+            if not any(map(is_alive, self._looked_at(rank))):
                 code = read_exit(self._path, rank)
-                code = code if code is not None else LOST
-            if code is not None:
-                self._exits[rank] = code
+                self._exits[rank] = LOST if code is None else code
+                self._meet_worker(rank)  # one that came and went between the two looks
+
+    def _meet_worker(self, rank: int) -> None:
+        if rank not in self._workers and (worker := read_worker(self._path, rank)) is not None:
+            self._workers[rank] = worker
 
     def _of_rank(self, rank: int) -> list[Process]:
         known = [which[rank] for which in (self._shepherds, self._workers) if rank in which]
         return [*known, *self._found.get(rank, ())]
+
+    def _looked_at(self, rank: int) -> list[Process]:
+        """Those whose end is the end of the rank: what it left behind is none of them."""
+        if rank in self._workers and rank in self._shepherds:
+            return [self._shepherds[rank], self._workers[rank]]
+        return self._of_rank(rank)
 
     def _known(self) -> list[Process]:
         return [process for rank in range(len(self.record.seats)) for process in self._of_rank(rank)]
@@ -124,7 +132,8 @@ class LocalRing(RingCourse):
         assert self._leaving is not None
         for rank, worker in self._workers.items():
             asked = self._path / f"{rank}.asked"
-            if rank not in self._exits and not asked.exists():
+            if rank not in self._exits and rank not in self._asked and not asked.exists():
+                self._asked.add(rank)
                 send(worker, signal.SIGTERM)
                 # A program may take a second wish for one to leave at once: not again in a later life.
                 with suppress(OSError):

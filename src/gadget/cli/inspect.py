@@ -23,6 +23,7 @@ class Kind(StrEnum):
     SCENARIO = "scenario"
     SNAPSHOT = "snapshot"
     DECISION = "decision"
+    JOBS = "jobs"
     PROFILES = "profiles"
 
 

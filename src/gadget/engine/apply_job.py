@@ -41,9 +41,10 @@ def change_job(  # noqa: PLR0911 - one for each kind of event
 
 
 def _admit(state: State, jobs: tuple[Job, ...]) -> State:
-    active, ended = dict(state.active), dict(state.ended)
+    active = dict(state.active)
+    refused: dict[str, JobRecord] = {}
     for job in jobs:
-        if job.name in active or job.name in ended:
+        if job.name in active or job.name in state.ended or job.name in refused:
             raise ImpossibleEvent(
                 f"a job named {job.name!r} has arrived already. Give the new one another name."
             )
@@ -56,8 +57,8 @@ def _admit(state: State, jobs: tuple[Job, ...]) -> State:
         if record.active.largest_ring:
             active[job.name] = record
         else:
-            ended[job.name] = replace(record, ending=JobStatus.REFUSED, ended=state.slot)
-    return replace(state, active=active, ended=ended)
+            refused[job.name] = replace(record, ending=JobStatus.REFUSED, ended=state.slot)
+    return replace(state, active=active, ended={**state.ended, **refused} if refused else state.ended)
 
 
 def _finish(state: State, event: JobFinished) -> State:

@@ -28,7 +28,7 @@ def _run(state: State, event: SlotDecided) -> State:
         raise ImpossibleEvent(f"the decision is for slot {decision.slot}; this is slot {state.slot}.")
     if state.slot >= state.slots:
         raise ImpossibleEvent(f"the horizon of {state.slots} slots is over.")
-    active = dict(state.active)
+    changed = {}
     restarting = set()
     for ring in decision.allocation.rings:
         record = state.active_record(ring.job)
@@ -38,7 +38,7 @@ def _run(state: State, event: SlotDecided) -> State:
         if restarted:
             restarting.add(ring.job)
         if before is None or before.workers != ring.workers:
-            active[ring.job] = replace(
+            changed[ring.job] = replace(
                 record,
                 first_start=state.slot if record.first_start is None else record.first_start,
                 ring_since=state.slot,
@@ -49,7 +49,7 @@ def _run(state: State, event: SlotDecided) -> State:
         raise ImpossibleEvent(f"the decision for slot {state.slot} gives a job two rings.")
     return replace(
         state,
-        active=active,
+        active={**state.active, **changed} if changed else state.active,
         running=decision.allocation,
         restarting=frozenset(restarting),
         prices=decision.prices,
@@ -74,7 +74,8 @@ def _serve(state: State, event: SlotServed) -> State:
     if (event.seen is not None) != state.is_measured:
         raise ImpossibleEvent(f"slot {slot}: work is either seen in every slot or in none.")
     seen = {one.job: one for one in event.seen or ()}
-    active, ended = dict(state.active), dict(state.ended)
+    active = dict(state.active)
+    finished = {}
     for ring in state.running.rings:
         if event.seen is not None and ring.job not in seen:
             raise ImpossibleEvent(f"slot {slot} was served, but nothing was seen of job {ring.job!r}.")
@@ -83,13 +84,14 @@ def _serve(state: State, event: SlotServed) -> State:
             active[ring.job] = record
         else:
             del active[ring.job]
-            ended[ring.job] = replace(record, ending=JobStatus.FINISHED, ended=slot)
-    lasting = tuple(ring for ring in state.running.rings if ring.job in active)
+            finished[ring.job] = replace(record, ending=JobStatus.FINISHED, ended=slot)
+    lasting = tuple(ring for ring in state.running.rings if ring.job not in finished)
     return replace(
         state,
         active=active,
-        ended=ended,
-        running=Allocation(lasting),
+        # In a long run most jobs have ended: they are copied only in slots that end one.
+        ended={**state.ended, **finished} if finished else state.ended,
+        running=Allocation(lasting) if finished else state.running,
         restarting=frozenset(),
         slot=slot + 1,
         decided=False,

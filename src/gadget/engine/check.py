@@ -1,6 +1,8 @@
 """What holds in every state, whatever has happened."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import compress
+from operator import is_not
 
 from gadget.engine.state import JobRecord, JobStatus, State, find_available, find_standing
 from gadget.model.quantity import TOLERANCE
@@ -42,9 +44,9 @@ def _check_servers(state: State) -> Iterator[str]:
 
 
 def _check_jobs(state: State, sound: State | None) -> Iterator[str]:
-    for name in state.active.keys() & state.ended.keys():
-        yield f"job {name!r} is active and has ended"
     for name, record in _new_records(state.active, None if sound is None else sound.active):
+        if name in state.ended:
+            yield f"job {name!r} is active and has ended"
         yield from _check_record(state, name, record)
         if record.ending is not None or record.ended is not None:
             yield f"job {name!r} is active, but ended in slot {record.ended}"
@@ -53,6 +55,8 @@ def _check_jobs(state: State, sound: State | None) -> Iterator[str]:
         if not record.active.largest_ring:
             yield f"job {name!r} is active, but its budget pays for no ring"
     for name, record in _new_records(state.ended, None if sound is None else sound.ended):
+        if sound is not None and name in state.active and state.active[name] is sound.active.get(name):
+            yield f"job {name!r} is active and has ended"
         yield from _check_record(state, name, record)
         if record.ending not in _ENDINGS or record.ended is None:
             yield f"job {name!r} has ended, but not said how and when"
@@ -73,7 +77,9 @@ def _new_records(
 ) -> Iterable[tuple[str, JobRecord]]:
     if known is None:
         return jobs.items()
-    return ((name, record) for name, record in jobs.items() if known.get(name) is not record)
+    if known is jobs:
+        return ()
+    return compress(jobs.items(), map(is_not, jobs.values(), map(known.get, jobs)))
 
 
 def _check_record(state: State, name: str, record: JobRecord) -> Iterator[str]:

@@ -53,7 +53,8 @@ class Snapshot:
     def __post_init__(self) -> None:
         _check_horizon(self.slots, self.slot_seconds)
         check_whole("slot", self.slot, 0, self.slots - 1)
-        check_unique_jobs(active.job.name for active in self.jobs)
+        if len(self.job_by_name) < len(self.jobs):
+            check_unique_jobs(active.job.name for active in self.jobs)
 
     @cached_property
     def job_by_name(self) -> Mapping[str, ActiveJob]:

@@ -20,6 +20,7 @@ from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.growing import find_share, grow
 from gadget.policies.placement import Placement
+from gadget.policies.policy import Steadiness
 from gadget.policies.ring_placement import Placer
 
 
@@ -28,6 +29,11 @@ class Drf:
     """Equal dominant shares, as far as ring sizes and places allow; rings whose size stays stay in place."""
 
     placement: Placer = Placer.GREEDY
+
+    @property
+    def steadiness(self) -> Steadiness | None:
+        """The ring solver may move rings by chance."""
+        return Steadiness.AT_REST if self.placement is Placer.GREEDY else None
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Fill by numbers, place, and fill up what placing left over."""

@@ -10,9 +10,10 @@ from gadget.errors import BadOption
 from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.objectives import Objective, restate, tell_truly
+from gadget.policies.policy import Steadiness
 from gadget.policies.search import build_decision
 from gadget.solve.slot import build_slot_problem
-from gadget.solve.solver import solve_slot
+from gadget.solve.solver import find_usual_gap, is_closed, solve_slot
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Gadget:
 
     reserves: ClassVar[bool] = True
     """It looks at what links carry."""
+    steadiness: ClassVar[Steadiness] = Steadiness.WHILE_GAINS_HOLD
 
     def __post_init__(self) -> None:
         for name in ("gap", "time_limit", "energy_weight"):
@@ -61,3 +63,13 @@ class Gadget:
             quotes=found.quotes,
         )
         return decision if shown is snapshot else tell_truly(snapshot, decision)
+
+    def is_content(self, snapshot: Snapshot, decision: Decision) -> bool:
+        """True when the search would end at once if it began with these rings and this bound.
+
+        Never so where gains depend on more than work: surrogates on the slots left, other objectives on time.
+        """
+        if self.objective is not Objective.UTILITY or decision.surrogate or decision.upper_bound is None:
+            return False
+        usual = find_usual_gap(len(snapshot.jobs), len(snapshot.cluster.servers))
+        return is_closed(decision.objective, decision.upper_bound, usual if self.gap is None else self.gap)

@@ -33,6 +33,7 @@ import numpy as np
 from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.placement import Candidate, Placement
+from gadget.policies.policy import Steadiness
 from gadget.policies.ring_placement import Placer, serve
 from gadget.solve.fair_shares import find_fair_shares
 from gadget.solve.sized_jobs import WHOLE, SizedJobs, join_sizes
@@ -43,6 +44,11 @@ class Gavel:
     """Equal shares of time, weighted by `priority`; who lags most behind its share runs first."""
 
     placement: Placer = Placer.GREEDY
+
+    @property
+    def steadiness(self) -> Steadiness | None:
+        """The ring solver may move rings by chance."""
+        return Steadiness.WHEN_ALL_ARE_SATED if self.placement is Placer.GREEDY else None
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Share time out, then serve by what is still owed."""

@@ -7,10 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from gadget.errors import BadOption
-from gadget.model.decision import Decision
+from gadget.model.decision import Decision, Status
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
 from gadget.policies.gadget_paper import round_relaxation
+from gadget.policies.policy import Steadiness
 from gadget.policies.search import build_decision
 from gadget.solve.exact import Solver, is_tree, solve_exactly
 from gadget.solve.footprints import find_footprints
@@ -40,6 +41,7 @@ class Optimal:
 
     reserves: ClassVar[bool] = True
     """It looks at what links carry."""
+    steadiness: ClassVar[Steadiness] = Steadiness.WHILE_GAINS_HOLD
 
     def __post_init__(self) -> None:
         if not (self.time_limit is None or 0 <= self.time_limit < math.inf) or not 0 <= self.gap < math.inf:
@@ -65,3 +67,7 @@ class Optimal:
         return build_decision(
             "optimal", snapshot, whole, fill_idle(whole, rings), bound=bound, is_proved=proved
         )
+
+    def is_content(self, _: Snapshot, decision: Decision) -> bool:
+        """True when there is nothing left to find."""
+        return decision.status is Status.OPTIMAL and decision.surrogate is None

@@ -26,6 +26,7 @@ from gadget.model.decision import Decision
 from gadget.model.snapshot import Snapshot
 from gadget.policies.growing import find_share, grow
 from gadget.policies.placement import Placement
+from gadget.policies.policy import Steadiness
 from gadget.policies.remaining import find_slots_left
 from gadget.policies.ring_placement import Placer
 
@@ -35,6 +36,11 @@ class Optimus:
     """The next worker to the job that it brings nearest to its end, for what it takes."""
 
     placement: Placer = Placer.GREEDY
+
+    @property
+    def steadiness(self) -> Steadiness | None:
+        """The ring solver may move rings by chance."""
+        return Steadiness.AT_REST_IF_RIGID if self.placement is Placer.GREEDY else None
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Smallest rings for all, then by marginal gain."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,17 @@ class Steadiness(StrEnum):
     """It looks at who is there and what runs, not at what was served."""
     WHEN_NOBODY_WAITS = "when nobody waits"
     """It orders jobs by what was served, which matters only where there is not enough for all."""
+    WHEN_ALL_ARE_SATED = "when all are sated"
+    """It weighs jobs by what was served, and leaves rings in place whose size stays: nothing is weighed where
+    every job has its largest ring."""
+    AT_REST = "at rest"
+    """It looks at who is there and what runs: the same once it has left all rings as they were, or where all
+    are sated."""
+    AT_REST_IF_RIGID = "at rest if rigid"
+    """What was served has a part only in how far rings grow: where no job is elastic, as `AT_REST`."""
+    WHILE_GAINS_HOLD = "while gains hold"
+    """It looks for the greatest gains. Where its `is_content` says that it would not look further, its bound
+    and its rings are as good as they were while these gain what they did and no job could gain more."""
 
 
 class Policy(Protocol):
@@ -36,6 +47,15 @@ class Policy(Protocol):
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """The rings of this slot; what leaves here is feasible."""
+        ...
+
+
+@runtime_checkable
+class Seeker(Policy, Protocol):
+    """A policy that is steady while gains hold."""
+
+    def is_content(self, snapshot: Snapshot, decision: Decision) -> bool:
+        """True when it would look no further for a better decision than this one of its own."""
         ...
 
 

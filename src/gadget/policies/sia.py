@@ -37,6 +37,7 @@ from gadget.model.decision import Decision, Reason, Waiting
 from gadget.model.snapshot import Snapshot
 from gadget.policies.las import find_service
 from gadget.policies.placement import Candidate, Placement
+from gadget.policies.policy import Steadiness
 from gadget.policies.ring_placement import Placer, serve
 from gadget.solve.configurations import (
     Configurations,
@@ -74,6 +75,11 @@ class Sia:
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise BadOption(f"sia: {name} is {value:g}. Give a finite number, 0 or more.")
+
+    @property
+    def steadiness(self) -> Steadiness | None:
+        """The ring solver may move rings by chance."""
+        return Steadiness.WHEN_ALL_ARE_SATED if self.placement is Placer.GREEDY else None
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Choose sizes, then place them, largest first."""

@@ -30,6 +30,7 @@ from gadget.model.job import ActiveJob
 from gadget.model.snapshot import Snapshot
 from gadget.policies.growing import find_share, grow
 from gadget.policies.placement import Placement
+from gadget.policies.policy import Steadiness
 from gadget.policies.remaining import find_all_slots, find_slots_left
 from gadget.policies.ring_placement import Placer
 
@@ -45,6 +46,11 @@ class Themis:
     def __post_init__(self) -> None:
         if not 0 <= self.fairness <= 1:
             raise BadOption(f"themis: fairness is {self.fairness:g}. Give a share from 0 to 1.")
+
+    @property
+    def steadiness(self) -> Steadiness | None:
+        """The ring solver may move rings by chance."""
+        return Steadiness.WHEN_ALL_ARE_SATED if self.placement is Placer.GREEDY else None
 
     def decide(self, snapshot: Snapshot, rng: np.random.Generator) -> Decision:
         """Order by ρ, offer to the worst-off, then to the others."""

@@ -109,8 +109,7 @@ class _Search:
         )
         self._slot = RelaxedSlot(self._classes, self._orders, by_class)
         self._workshop = Workshop(network, self._sites, self._orders, on_ground)
-        self._is_large = len(problem.jobs) * network.servers > LARGE
-        self._gap = gap if gap is not None else LARGE_GAP if self._is_large else GAP
+        self._gap = gap if gap is not None else find_usual_gap(len(problem.jobs), network.servers)
         self._may_go_on = bool((on_ground.gain > 0).any())
         self._given: dict[int, Ring] = {}
         self._prices: ClassPrices
@@ -252,7 +251,7 @@ class _Search:
 
     def _goal(self) -> float:
         """The gain at which the gap is closed as far as asked for."""
-        return self._bound * (1 - max(self._gap, _PROVED))
+        return _find_goal(self._bound, self._gap)
 
     def _reach(self) -> float:
         """The bound at which the gap is closed as far as asked for."""
@@ -306,6 +305,20 @@ class _Search:
         ground_unit[sites.place_of_server] = unit * (taste.level * (1 + taste.width * share))[:, None]
         ground_edge[sites.place_of_link] = link * taste.level + taste.crossing * extra
         return ground_unit, ground_edge
+
+
+def find_usual_gap(jobs: int, servers: int) -> float:
+    """The relative gap at which the search ends if none is asked for."""
+    return LARGE_GAP if jobs * servers > LARGE else GAP
+
+
+def is_closed(gain: float, bound: float, gap: float) -> bool:
+    """True when the search would look no further."""
+    return gain >= _find_goal(bound, gap)
+
+
+def _find_goal(bound: float, gap: float) -> float:
+    return bound * (1 - max(gap, _PROVED))
 
 
 def _wish(orders: Orders, reply: Reply) -> Wishes:

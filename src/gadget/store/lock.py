@@ -16,7 +16,8 @@ class ProcessLock:
     """Holds `<path>.lock` from its making until `release`; children of this process do not hold it."""
 
     def __init__(self, path: Path) -> None:
-        self._side = path.resolve().with_name(f"{path.name}.lock")
+        real = path.resolve()
+        self._side = real.with_name(f"{real.name}.lock")
         if self._side in _held:
             raise JournalTaken(f"{path}: is open in this process already. Close it there first.")
         try:

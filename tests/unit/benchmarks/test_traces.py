@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.traces import LEAST, Lap, Plan, find_philly, main, race
+from benchmarks.traces import LEAST, Lap, Plan, build_scenario, find_philly, main, race, run_slotted
 
+from gadget.policies.registry import POLICIES
 from gadget.simulate.blind import run_blind
+from gadget.workloads.traces.registry import read_trace
 
 TINY = Plan(first=10, first_gpus=16, all_gpus=16, busy_gpus=8, rounds=2, slot_seconds=60, policies=())
 
@@ -46,14 +48,44 @@ def test_policies_run_in_slots_too(tmp_path: Path, capsys: pytest.CaptureFixture
     assert [row[0] for row in rows[3:]] == [
         f"{name} in slots: first 5 jobs, 16 GPUs" for name in ("fifo", "las")
     ]
-    assert all("5 finished" in row[2] for row in rows[3:])
+    assert all("5 of 5 jobs finished, all" in row[2] for row in rows[3:])
+
+
+def test_every_policy_runs_in_slots_unless_some_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = replace(TINY, rules=(), policies=Plan().policies, first=4)
+    main([], plan, write_trace(tmp_path))
+    cases = [row[0] for row in read_table(capsys.readouterr().out)]
+    assert [re.split("[ :]", case)[0] for case in cases] == list(POLICIES)
+
+
+def test_a_run_ends_with_its_budget_and_says_how_far_it_came(tmp_path: Path) -> None:
+    trace = read_trace([write_trace(tmp_path)])
+    scenario = build_scenario(trace, 16, TINY)
+    whole, short = run_slotted(scenario, "fifo"), run_slotted(scenario, "fifo", 1e-9)
+    assert whole.slots == whole.of_slots == scenario.slots
+    assert whole.finished == whole.jobs == 30
+    assert short.slots < short.of_slots
+    assert f"{short.slots} of {short.of_slots} slots" in str(short)
 
 
 def test_the_whole_trace_runs_elastic(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["--whole"], replace(TINY, rules=("fifo",)), write_trace(tmp_path))
     last = read_table(capsys.readouterr().out)[-1]
     assert last[0] == "gadget in slots, elastic: all 30 jobs, 16 GPUs"
-    assert "30 finished" in last[2]
+    assert "30 of 30 jobs finished" in last[2]
+    assert last[1] == "< 3,600 s"
+
+
+def test_named_policies_run_the_whole_trace_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--whole", "--policies=srtf"], replace(TINY, rules=()), write_trace(tmp_path))
+    cases = [row[0] for row in read_table(capsys.readouterr().out)]
+    assert cases == [
+        "srtf in slots: first 10 jobs, 16 GPUs",
+        "gadget in slots, elastic: all 30 jobs, 16 GPUs",
+        "srtf in slots: all 30 jobs, 16 GPUs",
+    ]
 
 
 def test_without_the_trace_it_says_so(

@@ -7,11 +7,13 @@ import pytest
 
 from gadget.engine.event_documents import build_event, event_document, kind_of
 from gadget.engine.events import (
+    Cause,
     ClusterChanged,
     Event,
     JobFinished,
     JobLeft,
     JobsArrived,
+    JobsForgotten,
     Noted,
     RingFailed,
     Seen,
@@ -45,8 +47,8 @@ WRITTEN: dict[str, tuple[Event, str]] = {
     "job-left": (JobLeft("a"), '{"version":1,"job":"a"}'),
     "job-finished": (JobFinished("a", 7.5, 0.25), '{"version":1,"job":"a","work":7.5,"share":0.25}'),
     "ring-failed": (
-        RingFailed("a", 4.0, "exit 1", 0.5),
-        '{"version":1,"job":"a","work":4,"reason":"exit 1","share":0.5}',
+        RingFailed("a", 4.0, "exit 1", Cause.HUNG, 0.5),
+        '{"version":1,"job":"a","work":4,"reason":"exit 1","cause":"hung","share":0.5}',
     ),
     "work-lost": (WorkLost("a", 2.0, "no file"), '{"version":1,"job":"a","work":2,"reason":"no file"}'),
     "speed-measured": (
@@ -74,6 +76,7 @@ WRITTEN: dict[str, tuple[Event, str]] = {
         SlotObserved(decision(3, ring("a", "a", "b"))),
         f'{{"version":1,"decision":{DECISION}}}',
     ),
+    "jobs-forgotten": (JobsForgotten(("a", "b")), '{"version":1,"jobs":["a","b"]}'),
     "noted": (Noted("solver", "late"), '{"version":1,"topic":"solver","text":"late"}'),
 }
 

@@ -26,7 +26,7 @@ def test_a_state_with_a_ring_that_broke():
     for event in (
         JobsArrived((job("a"), job("b"))),
         SlotDecided(decision(0, ring("a", "a", "b"), ring("b", "b"))),
-        RingFailed("a", 0.0, "exit 1", 0.5),
+        RingFailed("a", 0.0, "exit 1", share=0.5),
     ):
         state = apply(state, event)
     found = again(state)

@@ -88,6 +88,13 @@ except JournalTaken as error:
     assert (free.returncode, free.stderr) == (0, "")
 
 
+def test_another_name_for_it_is_no_way_around_the_lock(path, tmp_path):
+    with Journal.open(path, start()):
+        (tmp_path / "alias").symlink_to(path)
+        with pytest.raises(JournalTaken):
+            Journal.open(tmp_path / "alias", start())
+
+
 def test_a_process_that_is_killed_loses_nothing_it_was_told_is_written(path):
     code = f"""
 from gadget.engine.events import Noted
@@ -224,6 +231,15 @@ def test_damage_within_the_tables_is_told(filled, statement, complaint):
         return
     with pytest.raises(BadJournal, match=complaint), Journal.open(filled, start()) as journal:
         journal.recover()
+
+
+@pytest.mark.parametrize("text", [b"CREATE TABLE events", b"CREATE TABLE meta", b"INTEGER NOT NULL"])
+def test_damage_of_the_tables_descriptions_is_told(filled, text):
+    content = filled.read_bytes()
+    assert text in content
+    filled.write_bytes(content.replace(text, text[:-2] + b"\xff" + text[-1:]))
+    with pytest.raises(BadJournal, match="is damaged"):
+        Journal.open(filled, start())
 
 
 def test_an_event_of_a_newer_release_says_so(filled):
