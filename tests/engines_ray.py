@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -130,22 +130,29 @@ class RayCluster:
     def tell_logs(self) -> str:
         return "\n".join(f"{path.name}: {path.read_text()[-2000:]}" for path in self._folder.glob("*.log"))
 
+    def environment(self, node: str) -> dict[str, str]:
+        """Of everything on a node, beside what the machine has: quick Ray, and marks to find it by."""
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        return {**_QUICK, "PATH": path, "RAY_TMPDIR": str(self._folder), MARK: self.instance, _NODE: node}
+
+    def run_on(self, node: str, script: str, env: Mapping[str, str]) -> None:
+        """Run a script on a node and wait for its end; what it leaves running is ended with the node."""
+        self._started[node] = self._spawn(node, ["sh", "-ec", script], env)
+        assert self._started[node].wait(_START_SECONDS) == 0, self.tell_logs()
+
     def _start(self, node: str, *options: str) -> None:
+        command = ["ray", "start", "--block", "--disable-usage-stats"]
+        command += [f"--node-ip-address={self.wires.address(node)}", "--object-store-memory=80000000"]
+        self._started[node] = self._spawn(node, [*command, "--include-log-monitor=false", *options], {})
+
+    def _spawn(self, node: str, command: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
         sockets = self._folder / "ray"
         sockets.mkdir(exist_ok=True)
         aside = ["sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', str(sockets)] if node != HEAD else []
-        command = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats"]
-        command += [f"--node-ip-address={self.wires.address(node)}", "--object-store-memory=80000000"]
-        command += ["--include-log-monitor=false", *options]
-        if node == HEAD:
-            command.append(f"--temp-dir={sockets}")
-        env = {**os.environ, **_QUICK, MARK: self.instance, _NODE: node}
-        env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
-        env.pop("RAY_ADDRESS", None)
         with (self._folder / f"{node}.log").open("ab") as out:
-            self._started[node] = subprocess.Popen(
+            return subprocess.Popen(
                 [*self.wires.enter(node), *aside, *command],
-                env=env,
+                env=os.environ | self.environment(node) | env,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
