@@ -169,9 +169,9 @@ class Training:
         return read_losses(losses)
 
 
-RING = Training("ring-e2e", "train_ring.py", steps=400, batch=24, sample_ms=8, workers=4)
+RING = Training("ring-e2e", "train_ring.py", steps=240, batch=24, sample_ms=8, workers=4)
 TORCH = [
-    Training(f"torch{k}-e2e", "train_torch.py", steps=80, batch=12, sample_ms=15, workers=2) for k in range(3)
+    Training(f"torch{k}-e2e", "train_torch.py", steps=50, batch=12, sample_ms=15, workers=2) for k in range(3)
 ]
 
 
@@ -196,6 +196,7 @@ def test_jobs_on_ray_grow_shrink_lose_a_node_and_learn_the_same(
         process.wait()
     with service.serving(*options):
         assert "goes on" in service.run("events", "-n", "1000")
+        wait_for(lambda: (service.show(RING.name)["ring"] or {}).get("phase") == "running")
         lost = service.show(RING.name)["ring"]["workers"][-1]
         ray_cluster.signal_raylet(lost, signal.SIGKILL)
         wait_for(lambda: f"server {lost} went away" in service.run("events", "-n", "1000"))

@@ -26,7 +26,7 @@ from gadget.backends.ray_link import RayLink
 from gadget.errors import MissingPackage, Unreachable
 from tests import engines
 from tests.engines import OBEY, STUBBORN, TELL, Engine, build_cluster, build_launch, find_workers
-from tests.engines_ray import RayCluster
+from tests.engines_ray import HEAD, RayCluster
 
 pytestmark = pytest.mark.skipif(bool(why_no_namespaces()), reason="needs network namespaces")
 
@@ -135,12 +135,15 @@ def shares(engine: Engine) -> list[float]:
     return [cluster.server_by_name["s0"].resources["gpu"] for cluster in found]
 
 
-def test_the_runtime_environment_of_ray_users_holds(ray_cluster: RayCluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_client", [False, True])
+def test_the_runtime_environment_of_ray_users_holds(
+    ray_cluster: RayCluster, tmp_path: Path, is_client: bool
+) -> None:
     code = tmp_path / "code"
     (code / "inner").mkdir(parents=True)
     (code / "inner" / "word.txt").write_text("from the working directory\n")
     link = RayLink(
-        ray_cluster.address,
+        f"ray://{ray_cluster.wires.address(HEAD)}:10001" if is_client else ray_cluster.address,
         enter=ray_cluster.enter,
         runtime_env={"working_dir": str(code), "env_vars": {"COLOUR": "green", "GADGET_JOB": "no"}},
     )
