@@ -52,7 +52,7 @@ def read_nodes(
         if not one["alive"]:
             dead[server] = one["why"] or "its node died"
         elif server in alive:
-            _log.warning("two Ray nodes go by the name %s; %s is left out", server, one["id"])
+            _log.debug("two Ray nodes go by the name %s; %s is left out", server, one["id"])
         else:
             alive[server] = Node(
                 one["id"],

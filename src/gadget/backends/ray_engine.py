@@ -76,6 +76,8 @@ class RayBackend:
         self._lock = threading.RLock()
         self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._is_closing = self._is_lost = False
+        self._moved = 0.0
+        """When a ring last came or went; what Ray says of free resources needs a moment to follow."""
         self._monitor: threading.Thread | None = None
         self._deliver: Callable[[Report], None] = _log.debug
         self._seats: Seats
@@ -207,8 +209,9 @@ class RayBackend:
     def _look_at_nodes(self, told: Sequence[Mapping[str, Any]]) -> None:
         now, addresses = time.monotonic(), self._servers.addresses
         live = self._live()
+        # Ranks that Ray has no room for yet count too: what is certainly lost is told, and more when they go.
         held = sum_held((server, ring.record.amounts) for ring in live for server in ring.record.workers)
-        is_calm = not any(ring.is_changing or now - ring.changed < SETTLED_SECONDS for ring in live)
+        is_calm = now - self._moved >= SETTLED_SECONDS
         found = self._servers.look(told, held, now if is_calm else None)
         if self._servers.addresses != addresses or any(isinstance(one, ClusterFound) for one in found):
             self._seat()
@@ -254,6 +257,7 @@ class RayBackend:
         except (OSError, BadFile) as error:
             why = why or f"it cannot be written down: {error}"
         self._rings[key] = ring
+        self._moved = time.monotonic()
         if why:
             self._seats.give_back(seats, port, gpu)
             self._reports.append(ring.end_now(RingPhase.FAILED, why))
@@ -271,7 +275,9 @@ class RayBackend:
         """The node of a rank, what Ray is asked for, and what its actor is told."""
         program, key, seat = order.job.program, order.key, record.seats[rank]
         assert program is not None  # refused otherwise
-        node = self._servers.nodes[seat.server]
+        node = self._servers.nodes.get(seat.server)
+        if node is None:
+            raise RuntimeError(f"server {seat.server} is away")
         env = build_worker_environment(
             order,
             record.seats,
@@ -333,13 +339,13 @@ class RayBackend:
                 for ring in self._live():
                     if (rank := ring.names.get(news["name"])) is not None:
                         ring.hear(rank, state=news.get("state"), dead=news.get("dead"))
-            case "nodes" if not self._is_lost:
-                self._look_at_nodes(news["nodes"])
             case "away":
                 self._is_lost = True
                 self._reports.append(EngineWentAway(news["why"]))
-            case "back" if self._is_lost:
+            case "back" | "nodes" if self._is_lost:
                 self._come_back()
+            case "nodes":
+                self._look_at_nodes(news["nodes"])
 
     def _come_back(self) -> None:
         """Ray answers again: compare what it has with what ran, then tell."""
@@ -366,7 +372,9 @@ class RayBackend:
         now = time.monotonic()
         for ring in self._live():
             try:
-                self._reports += ring.step(now)
+                moves = ring.step(now)
+                self._reports += moves
+                self._moved = now if moves else self._moved
             except EngineAway:  # the link says so too
                 return
             except Exception:  # one ring must not blind the engine for the others

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 60.0
 """How long a driver may take to find the head."""
-SILENCE_SECONDS = 6.0
+SILENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 1.0
 _ANSWER_SECONDS = 30.0
 _END_SECONDS = 5.0
@@ -112,8 +112,8 @@ class RayLink:
             self._answers[number] = answer
             process = self._process
         try:
-            assert process is not None
-            assert process.stdin is not None
+            if process is None or process.stdin is None or not self._is_up.is_set():
+                raise TimeoutError
             process.stdin.write(json.dumps({"id": number, "do": do, **given}) + "\n")
             process.stdin.flush()
             return answer.result(_ANSWER_SECONDS)

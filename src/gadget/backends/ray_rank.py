@@ -97,7 +97,7 @@ class Rank:
             why = self._why_not()
             child = None if why or self._is_asked or self._must_end else self._start()
         except (OSError, ValueError) as error:
-            child, why = None, f"cannot be started: {error}"
+            child, why = None, str(error)
         if child is None:
             self._note(code=-2, ended=time.time(), why=why)
             return

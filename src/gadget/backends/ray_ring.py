@@ -33,8 +33,6 @@ class RayRing(RingCourse):
         self._asked: dict[int, float] = {}
         self._kills: dict[int, float] = {}
         self._ends: dict[int, float] = {}
-        self.changed = 0.0
-        """When it last moved; what Ray says of free resources needs a moment to follow."""
 
     def name(self, rank: int) -> str:
         """How the actor of a rank is named."""
@@ -90,8 +88,6 @@ class RayRing(RingCourse):
         if len(self._exits) == len(self.record.seats) and self._have_ended(now):
             self._killed |= {rank for rank, state in self._states.items() if state["killed"]}
             moves.append(self._finish())
-        if moves:
-            self.changed = now
         return moves
 
     def _start_ranks(self) -> None:
@@ -103,8 +99,8 @@ class RayRing(RingCourse):
             self._dead = dict.fromkeys(self._ranks, "")
             return
         for rank in self._ranks:
-            node, amounts, spec = start(rank)
             try:
+                node, amounts, spec = start(rank)
                 self._link.ask(
                     "start", space=self._space, name=self.name(rank), node=node, amounts=amounts, spec=spec
                 )
@@ -123,24 +119,28 @@ class RayRing(RingCourse):
                 # Perhaps Ray has no room for it yet, and would never tell it.
                 self._end(rank, now)
             elif self._asked.get(rank, _LATE) > self._leaving.deadline:
-                self._asked[rank] = self._leaving.deadline
                 self._call(rank, "ask", self._leaving.deadline - now)
+                self._asked[rank] = self._leaving.deadline
+            elif now > self._leaving.deadline + _PATIENCE_SECONDS:
+                # The actor should have seen to it.
+                self._killed.add(rank)
+                self._end(rank, now)
 
     def _kill(self, now: float) -> None:
         for rank in self._ranks:
             if rank in self._exits:
                 continue
             if rank in self._states and rank not in self._kills:
-                self._kills[rank] = now
                 self._call(rank, "kill")
+                self._kills[rank] = now
             elif rank not in self._states or now - self._kills[rank] > _PATIENCE_SECONDS:
                 self._end(rank, now)
 
     def _end(self, rank: int, now: float) -> None:
         """Have Ray end the actor; the news of its death follows, or nobody can reach it."""
         if rank not in self._ends:
-            self._ends[rank] = now
             self._link.ask("end", space=self._space, name=self.name(rank))
+            self._ends[rank] = now
         elif now - self._ends[rank] > _STUCK_SECONDS:
             self.hear(rank, dead="nobody can reach it")
 
@@ -163,7 +163,7 @@ class RayRing(RingCourse):
 
     def _describe(self, rank: int) -> str:
         if why := self._states.get(rank, {}).get("why"):
-            return why if "run." in why else f"{self._name(rank)} {printable(why)}"
+            return f"{self._name(rank)} cannot be started: {printable(why)}"
         if self._exits[rank] in (LOST, NEVER_RAN) and self._dead.get(rank):
             what = "is gone" if self._has_run(rank) else "was never started"
             return f"{self._name(rank)} {what}: {printable(self._dead[rank])}"
