@@ -135,10 +135,12 @@ class RayCluster:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         return {**_QUICK, "PATH": path, "RAY_TMPDIR": str(self._folder), MARK: self.instance, _NODE: node}
 
-    def run_on(self, node: str, script: str, env: Mapping[str, str]) -> None:
-        """Run a script on a node and wait for its end; what it leaves running is ended with the node."""
-        self._started[node] = self._spawn(node, ["sh", "-ec", script], env)
-        assert self._started[node].wait(_START_SECONDS) == 0, self.tell_logs()
+    def run_on(self, env_by_node: Mapping[str, Mapping[str, str]], script: str) -> None:
+        """Run a script on nodes and wait for its end; what it leaves running is ended with the node."""
+        for node, env in env_by_node.items():
+            self._started[node] = self._spawn(node, ["sh", "-ec", script], env)
+        for node in env_by_node:
+            assert self._started[node].wait(_START_SECONDS) == 0, self.tell_logs()
 
     def _start(self, node: str, *options: str) -> None:
         command = ["ray", "start", "--block", "--disable-usage-stats"]

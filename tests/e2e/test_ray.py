@@ -99,6 +99,19 @@ class Service:
     def show(self, job: str) -> Any:
         return json.loads(self.run("job", "show", job, "-o", "json"))
 
+    def wait_for_ring(self, job: str) -> list[str]:
+        """The servers of its ring, once it has one that runs."""
+        found: list[list[str]] = []
+
+        def look() -> list[list[str]]:
+            ring = self.show(job)["ring"]
+            if ring is not None and ring["phase"] == "running":
+                found.append(ring["workers"])
+            return found
+
+        wait_for(look)
+        return found[-1]
+
     def tell(self) -> str:
         return (self.home.parent / "serve.log").read_text()[-4000:]
 
@@ -169,7 +182,7 @@ class Training:
         return read_losses(losses)
 
 
-RING = Training("ring-e2e", "train_ring.py", steps=240, batch=24, sample_ms=8, workers=4)
+RING = Training("ring-e2e", "train_ring.py", steps=320, batch=24, sample_ms=8, workers=4)
 TORCH = [
     Training(f"torch{k}-e2e", "train_torch.py", steps=50, batch=12, sample_ms=15, workers=2) for k in range(3)
 ]
@@ -196,8 +209,7 @@ def test_jobs_on_ray_grow_shrink_lose_a_node_and_learn_the_same(
         process.wait()
     with service.serving(*options):
         assert "goes on" in service.run("events", "-n", "1000")
-        wait_for(lambda: (service.show(RING.name)["ring"] or {}).get("phase") == "running")
-        lost = service.show(RING.name)["ring"]["workers"][-1]
+        lost = service.wait_for_ring(RING.name)[-1]
         ray_cluster.signal_raylet(lost, signal.SIGKILL)
         wait_for(lambda: f"server {lost} went away" in service.run("events", "-n", "1000"))
         ray_cluster.end_node(lost)

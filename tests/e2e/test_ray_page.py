@@ -41,10 +41,12 @@ def test_the_page_leads_from_nothing_to_a_trained_job(machines: RayCluster, tmp_
     assert set(blocks) == {"head", "node", "service", "client"}
     head = machines.wires.address(HEAD)
     env = {"HEAD": head, "SHARED": str(tmp_path), "GADGET_HOME": str(tmp_path / "home")}
-    machines.run_on(HEAD, blocks["head"], env)
-    for server in machines.cluster.servers:
-        own = {"NAME": server.name, "ADDRESS": machines.wires.address(server.name)}
-        machines.run_on(server.name, blocks["node"], env | own)
+    machines.run_on({HEAD: env}, blocks["head"])
+    names = machines.cluster.server_by_name
+    machines.run_on(
+        {name: env | {"NAME": name, "ADDRESS": machines.wires.address(name)} for name in names},
+        blocks["node"],
+    )
     with subprocess.Popen(
         [*machines.enter, "sh", "-ec", f"exec {blocks['service']}"],
         cwd=tmp_path,

@@ -45,7 +45,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     master_port: int
     gpu_per_worker: float
     amounts: dict[str, float] = {}
-    """What each worker holds, where the engine itself keeps an account of it."""
+    """What the engine has set aside for each worker, where it keeps books of its own."""
 
     @property
     def key(self) -> RingKey:

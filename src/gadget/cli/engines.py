@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,11 +11,9 @@ import typer
 
 from gadget.backends.backend import Backend
 from gadget.backends.local import LocalBackend, Network
-from gadget.backends.ray_engine import RayBackend
-from gadget.backends.ray_link import RayLink
-from gadget.errors import BadFile, BadOption
+from gadget.cli.ray_engine import RaySaid, build_ray
+from gadget.errors import BadOption
 from gadget.model.cluster import Cluster
-from gadget.model.yaml_text import YamlError, parse_yaml
 
 if TYPE_CHECKING:
     from gadget.live.origin import Origin
@@ -57,16 +55,6 @@ SharedOption = Annotated[
         "Default: engine/ in the folder of the service."
     ),
 ]
-NodeLabelOption = Annotated[
-    list[str] | None,
-    typer.Option(help="NAME=VALUE: only Ray nodes with this label are given to us; may be given again."),
-]
-RuntimeEnvOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="A YAML file with the Ray runtime environment of all workers: working_dir, pip, env_vars …"
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +68,7 @@ class EngineChoice:
     network: Network = Network.AUTO
     address: str | None = None
     shared: Path | None = None
-    node_labels: tuple[str, ...] = ()
-    runtime_env: Path | None = None
+    ray: RaySaid = field(default_factory=RaySaid)
 
     @property
     def folder(self) -> Path:
@@ -92,11 +79,13 @@ class EngineChoice:
 def build_engine(choice: EngineChoice) -> Build:
     """How the engine is built once the journal is open; options that do not go together are refused."""
     if choice.engine is Engine.LOCAL:
-        _refuse(choice, {"--address": choice.address, "--shared": choice.shared})
+        for name, given in (("--address", choice.address), ("--shared", choice.shared)):
+            if given is not None:
+                raise BadOption(f"{name}: the local engine has none. Leave it out, or name another --engine.")
     elif choice.network is not Network.AUTO:
         raise BadOption(f"--network: the network of {choice.engine} is what it is. Leave it out.")
-    if choice.engine is not Engine.RAY:
-        _refuse(choice, {"--node-label": choice.node_labels, "--runtime-env": choice.runtime_env})
+    if choice.engine is not Engine.RAY and not choice.ray.is_empty:
+        raise BadOption("options of Ray are given, and the engine is another. Leave them out.")
     return _BUILDERS[choice.engine](choice)
 
 
@@ -110,53 +99,6 @@ def build_local(choice: EngineChoice) -> Build:
         return LocalBackend(servers, choice.folder, instance, network=choice.network)
 
     return build
-
-
-def build_ray(choice: EngineChoice) -> Build:
-    """How the Ray engine is built: on the nodes that Ray has, linked as the cluster's file says."""
-    labels = {}
-    for text in choice.node_labels:
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            raise BadOption(f"--node-label {text}: is no NAME=VALUE. Write pool=gadget, say.")
-        labels[name] = value
-    runtime_env = {} if choice.runtime_env is None else _read_runtime_env(choice.runtime_env)
-
-    def build(origin: "Origin", instance: str) -> Backend:
-        link = RayLink(
-            choice.address or "auto", runtime_env=runtime_env, log=choice.home.absolute() / "ray-driver.log"
-        )
-        known = origin.state.cluster
-        return RayBackend(
-            link,
-            choice.folder,
-            instance,
-            cluster=choice.cluster,
-            known=known if known.servers else None,
-            only=labels,
-        )
-
-    return build
-
-
-def _read_runtime_env(path: Path) -> dict[str, object]:
-    try:
-        found = parse_yaml(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, YamlError) as error:
-        raise BadFile(f"{path}: cannot be read ({error}). Correct it, or name another file.") from None
-    if not isinstance(found, dict):
-        raise BadFile(f"{path}: is no mapping. Write working_dir: … or pip: […], say.")
-    folder = found.get("working_dir")
-    if isinstance(folder, str) and "://" not in folder:
-        # As people expect of a path in a file.
-        found["working_dir"] = str((path.parent / folder).absolute())
-    return found
-
-
-def _refuse(choice: EngineChoice, given: Mapping[str, object]) -> None:
-    for name, value in given.items():
-        if value:
-            raise BadOption(f"{name}: the {choice.engine} engine has none. Leave it out.")
 
 
 def find_mailbox(choice: EngineChoice, report: str | None) -> tuple[str, int] | None:
@@ -196,6 +138,8 @@ def _build_later(choice: EngineChoice) -> Build:
 
 _BUILDERS: Mapping[Engine, Callable[[EngineChoice], Build]] = {
     Engine.LOCAL: build_local,
-    Engine.RAY: build_ray,
+    Engine.RAY: lambda choice: build_ray(
+        choice.ray, choice.address, choice.home, choice.folder, choice.cluster
+    ),
     Engine.SLURM: _build_later,
 }

@@ -19,13 +19,13 @@ from gadget.cli.engines import (
     Engine,
     EngineChoice,
     EngineOption,
-    NodeLabelOption,
     ReportOption,
-    RuntimeEnvOption,
     SharedOption,
     build_engine,
     find_mailbox,
 )
+from gadget.cli.option_groups import spread_groups
+from gadget.cli.ray_engine import RaySaid
 from gadget.live.view import Mode
 from gadget.policies.registry import DEFAULT_POLICY
 
@@ -59,8 +59,7 @@ def serve(
     address: AddressOption = None,
     report: ReportOption = None,
     shared: SharedOption = None,
-    node_label: NodeLabelOption = None,
-    runtime_env: RuntimeEnvOption = None,
+    ray: RaySaid,
     home: HomeOption = None,
     policy: PolicyOption = DEFAULT_POLICY,
     seed: SeedOption = 0,
@@ -112,8 +111,7 @@ def serve(
         network=network,
         address=address,
         shared=shared,
-        node_labels=tuple(node_label or ()),
-        runtime_env=runtime_env,
+        ray=ray,
     )
     place = Place(
         home=choice.home,
@@ -151,4 +149,4 @@ def wait_for_signal() -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command()(serve)
+    app.command()(spread_groups(serve))

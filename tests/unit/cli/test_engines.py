@@ -6,7 +6,8 @@ import pytest
 
 from gadget.backends.local import Network
 from gadget.cli.engines import REPORT_PORT, Engine, EngineChoice, build_engine, find_mailbox
-from gadget.errors import BadOption
+from gadget.cli.ray_engine import RaySaid, read_runtime_env
+from gadget.errors import BadFile, BadOption
 
 
 def choose(**said: object) -> EngineChoice:
@@ -18,9 +19,9 @@ def choose(**said: object) -> EngineChoice:
     [
         {"address": "10.0.0.1:6379"},
         {"shared": Path("/mnt")},
-        {"node_labels": ("pool=a",)},
-        {"engine": Engine.SLURM, "runtime_env": Path("env.yaml")},
-        {"engine": Engine.RAY, "node_labels": ("pool",)},
+        {"ray": RaySaid(node_label=["pool=a"])},
+        {"engine": Engine.SLURM, "ray": RaySaid(runtime_env=Path("env.yaml"))},
+        {"engine": Engine.RAY, "ray": RaySaid(node_label=["pool"])},
         {"engine": Engine.RAY, "network": Network.LOOPBACK},
         {"engine": Engine.SLURM, "network": Network.NAMESPACES},
     ],
@@ -62,3 +63,20 @@ def test_what_is_no_address_is_refused(report: str) -> None:
 def test_the_folder_is_the_shared_one_or_in_the_home() -> None:
     assert choose().folder == Path("home/engine").absolute()
     assert choose(shared=Path("/mnt/x")).folder == Path("/mnt/x")
+
+
+def test_a_runtime_environment_is_read_and_its_folder_is_seen_from_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "env.yaml"
+    path.write_text("working_dir: ./code\nenv_vars: {A: b}\n")
+    assert read_runtime_env(path) == {"working_dir": str(tmp_path / "code"), "env_vars": {"A": "b"}}
+    path.write_text("working_dir: s3://bucket/code.zip\n")
+    assert read_runtime_env(path) == {"working_dir": "s3://bucket/code.zip"}
+
+
+@pytest.mark.parametrize("text", [None, "- a list\n", "a: [\n"])
+def test_what_is_no_runtime_environment_is_refused(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "env.yaml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(BadFile, match=r"env\.yaml"):
+        build_engine(choose(engine=Engine.RAY, ray=RaySaid(runtime_env=path)))
