@@ -32,7 +32,7 @@ class SlowController:
 
 
 def test_a_command_that_was_answered_shows_in_the_view() -> None:
-    backend = SimpleNamespace(close=lambda keep_rings: None)
+    backend = SimpleNamespace(close=lambda **_: None)
     service = LiveService(cast(Any, SlowController()), cast(Any, None), cast(Any, backend))
     service.start()
     try:
