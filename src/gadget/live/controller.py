@@ -234,9 +234,12 @@ class Controller:
         else:
             self._record(SlotObserved(decision))
         self.decision = decision
+        took = self._clock.steady() - due
+        # Slots do not drift; but after a slow decision the rings that it started get their time.
+        self._began = due if took < self._settings.spacing_seconds else due + took
         # A solver that failed is asked again as soon as it may be.
-        self._began, self._urgent = due, self.faults.has("solver")
-        self.tally.count_slot(decision, self._clock.steady() - due)
+        self._urgent = self.faults.has("solver")
+        self.tally.count_slot(decision, took)
         self._tidy()
 
     def _find_decision(self) -> Decision:

@@ -136,8 +136,10 @@ def _break(  # noqa: PLR0917 - an event has as many fields as it has
 
 
 def _finish(state: State, one: Presence, share: float) -> JobFinished:
-    credited = state.active[one.key.job].active.work_done or 0.0
-    return JobFinished(one.key.job, max(credited, one.work or 0.0), share)
+    active = state.active[one.key.job].active
+    # A program that says it is done while nobody listens has done all there was to do.
+    told = one.work if one.work is not None else active.job.work
+    return JobFinished(one.key.job, max(active.work_done or 0.0, told or 0.0), share)
 
 
 def _compare_start(state: State, one: Presence) -> Iterator[Event]:
