@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from gadget.backends.local_processes import find_by_environment, send
+from gadget.backends.local_processes import Process, find_process, send
 from gadget.backends.netns import Namespaces
 from gadget.backends.ray_cluster import read_nodes
 from gadget.backends.ray_link import RayLink
@@ -26,8 +26,6 @@ from gadget.model.resources import Resources
 
 PORT = 6379
 HEAD = "head"
-MARK = "GADGET_TEST_RAY"
-_NODE = "GADGET_TEST_RAY_NODE"
 _START_SECONDS = 180.0
 # What Ray finds out in a minute by default is found out in seconds.
 _QUICK = {
@@ -113,9 +111,8 @@ class RayCluster:
 
     def signal_raylet(self, name: str, number: signal.Signals) -> None:
         """Only the raylet, as a crash of it would."""
-        for process, _ in find_by_environment({MARK: self.instance, _NODE: name}):
-            words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
-            if words[0].endswith(b"/raylet"):
+        for process in self._processes(name):
+            if any(word.endswith(b"/raylet") for word in read_words(process)[:1]):
                 send(process, number)
 
     def wait_for_nodes(self) -> None:
@@ -130,10 +127,10 @@ class RayCluster:
     def tell_logs(self) -> str:
         return "\n".join(f"{path.name}: {path.read_text()[-2000:]}" for path in self._folder.glob("*.log"))
 
-    def environment(self, node: str) -> dict[str, str]:
-        """Of everything on a node, beside what the machine has: quick Ray, and marks to find it by."""
+    def environment(self) -> dict[str, str]:
+        """Of everything on a node, beside what the machine has."""
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        return {**_QUICK, "PATH": path, "RAY_TMPDIR": str(self._folder), MARK: self.instance, _NODE: node}
+        return {**_QUICK, "PATH": path, "RAY_TMPDIR": str(self._folder)}
 
     def run_on(self, env_by_node: Mapping[str, Mapping[str, str]], script: str) -> None:
         """Run a script on nodes and wait for its end; what it leaves running is ended with the node."""
@@ -154,7 +151,7 @@ class RayCluster:
         with (self._folder / f"{node}.log").open("ab") as out:
             return subprocess.Popen(
                 [*self.wires.enter(node), *aside, *command],
-                env=os.environ | self.environment(node) | env,
+                env=os.environ | self.environment() | env,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -167,12 +164,27 @@ class RayCluster:
         if child is None:
             return
         deadline = time.monotonic() + 20
-        while left := find_by_environment({MARK: self.instance, _NODE: node}):
-            for process, _ in left:
+        while left := self._processes(node):
+            for process in left:
                 send(process, signal.SIGKILL)
             assert time.monotonic() < deadline, left
             time.sleep(0.05)
         child.wait()
+
+    def _processes(self, node: str) -> list[Process]:
+        """All that runs on the node but connections of ours; some write over their environment."""
+        listed = ["ip", "netns", "pids", self.wires.plan.nodes[node].namespace]
+        numbers = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split()
+        found = [process for number in numbers if (process := find_process(int(number))) is not None]
+        return [process for process in found if b"gadget.backends.ray_driver" not in read_words(process)]
+
+
+def read_words(process: Process) -> list[bytes]:
+    """The command line of a process; empty if it is gone."""
+    try:
+        return Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 @contextmanager

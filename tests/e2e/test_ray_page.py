@@ -50,7 +50,7 @@ def test_the_page_leads_from_nothing_to_a_trained_job(machines: RayCluster, tmp_
     with subprocess.Popen(
         [*machines.enter, "sh", "-ec", f"exec {blocks['service']}"],
         cwd=tmp_path,
-        env=os.environ | machines.environment(HEAD) | env,
+        env=os.environ | machines.environment() | env,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -64,7 +64,7 @@ def test_the_page_leads_from_nothing_to_a_trained_job(machines: RayCluster, tmp_
             printed = subprocess.run(
                 [*machines.enter, "sh", "-ec", blocks["client"]],
                 cwd=tmp_path,
-                env=os.environ | machines.environment(HEAD) | env,
+                env=os.environ | machines.environment() | env,
                 capture_output=True,
                 text=True,
                 timeout=180,
