@@ -5,11 +5,23 @@ else they are new in every run, and what they find is a bug to mend.
 """
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.engines import build_cluster
+from tests.engines_ray import RayCluster, running_ray
 
 # A shared machine pauses now and then, so only the tests that are about speed set a deadline.
 settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("usual"), max_examples=2000)
 settings.register_profile("ci", settings.get_profile("usual"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "usual")
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[RayCluster]:
+    """A Ray cluster of the servers that the contract of engines is about."""
+    with running_ray(build_cluster()) as cluster:
+        yield cluster

@@ -24,14 +24,17 @@ from gadget.backends.backend import (
     RingPhase,
 )
 from gadget.backends.local import LocalBackend
+from gadget.backends.ray_engine import RayBackend
+from gadget.backends.ray_link import RayLink
 from gadget.model.cluster import Cluster, Link, Server
 from gadget.model.job import Job
 from gadget.model.program import Program
 from gadget.model.resources import Resources
 from gadget.model.ring import Ring
 from gadget.model.utility import Linear
+from tests.engines_ray import connect
 
-KINDS = ("local-loopback", "local-namespaces")
+KINDS = ("local-loopback", "local-namespaces", "ray")
 # Generous: a busy machine must not fail a test, and no test waits so long when all is well.
 PATIENCE_SECONDS = 30.0
 
@@ -54,8 +57,13 @@ def build_cluster() -> Cluster:
     )
 
 
-def build_backend(kind: str, folder: Path, instance: str) -> Backend:
+def build_backend(kind: str, folder: Path, instance: str, link: RayLink | None = None) -> Backend:
+    """One engine; on Ray by a link that tests share, or by one of its own."""
     match kind:
+        case "ray":
+            return RayBackend(
+                link or connect(), folder, instance, cluster=build_cluster(), is_shared_link=link is not None
+            )
         case "local-loopback" | "local-namespaces":
             return LocalBackend(build_cluster(), folder, instance, network=kind.removeprefix("local-"))
     raise ValueError(kind)

@@ -1,5 +1,7 @@
 """The contract of engines, the same for each: exact placement, graceful ends, and nothing lost or left."""
 
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -26,6 +28,8 @@ from tests.engines import (
     find_workers,
     owned_elsewhere,
 )
+from tests.engines_ray import RayCluster
+from tests.rings import EXAMPLES, read_losses
 
 PASS_A_TOKEN = """
 import os, socket
@@ -59,9 +63,11 @@ class Bench:
     folder: Path
     instance: str = field(default_factory=lambda: uuid.uuid4().hex)
     engines: list[Engine] = field(default_factory=list)
+    ray: RayCluster | None = None
 
     def open(self) -> Engine:
-        engine = Engine(build_backend(self.kind, self.folder, self.instance))
+        link = None if self.ray is None else self.ray.link
+        engine = Engine(build_backend(self.kind, self.folder, self.instance, link))
         self.engines.append(engine)
         return engine
 
@@ -72,9 +78,11 @@ class Bench:
 
 @pytest.fixture(params=KINDS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    if request.param == "local-namespaces" and (why := why_no_namespaces()):
+    if request.param != "local-loopback" and (why := why_no_namespaces()):
         pytest.skip(why)
     made = Bench(request.param, tmp_path / "engine")
+    if made.kind == "ray":
+        made.ray = request.getfixturevalue("ray_cluster")
     yield made
     for engine in made.engines:
         engine.backend.close(keep_rings=True)
@@ -190,6 +198,37 @@ def test_a_ring_whose_work_is_done_when_it_is_asked_to_leave_has_finished(bench:
     engine.wait(lambda: len(bench.find("up.1.*")) == 2)
     engine.dismiss(order.key, 60)
     assert engine.wait_until_over(order.key).phase is RingPhase.FINISHED
+
+
+def test_a_training_goes_on_at_sizes_two_three_and_one_with_the_same_losses(
+    bench: Bench, tmp_path: Path
+) -> None:
+    def command(losses: Path, *words: str) -> tuple[str, ...]:
+        training = [
+            str(EXAMPLES / "train_ring.py"),
+            "--steps",
+            "60",
+            "--batch",
+            "13",
+            "--loss-file",
+            str(losses),
+        ]
+        return (sys.executable, *training, *words)
+
+    engine, losses = bench.open(), tmp_path / "losses"
+    job = build_job("job", Program(command=command(losses, "--sample-ms", "3")))
+    for number, servers in enumerate((["s0", "s1"], ["s2", "s0", "s0"], ["s1"]), start=1):
+        key, before = RingKey("job", number), max(read_losses(losses), default=0)
+        engine.backend.launch(Launch(key, build_ring("job", servers), job))
+        if number < 3:
+            engine.wait(lambda before=before: max(read_losses(losses), default=0) >= before + 5)
+            engine.dismiss(key, 60)
+            assert engine.wait_until_over(key).phase is RingPhase.STOPPED
+            assert before + 5 <= max(read_losses(losses)) < 60
+    end = engine.wait_until_over(key)
+    assert end.phase is RingPhase.FINISHED, end.reason
+    subprocess.run(command(tmp_path / "alone"), check=True, capture_output=True)
+    assert read_losses(losses) == pytest.approx(read_losses(tmp_path / "alone"), rel=1e-9, abs=0)
 
 
 def test_one_broken_rank_breaks_the_ring_and_leaves_no_process(bench: Bench) -> None:

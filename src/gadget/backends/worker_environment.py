@@ -68,9 +68,14 @@ def build_worker_environment(
 
 def why_it_cannot_start(program: Program, working_dir: Path, env: Mapping[str, str]) -> str:
     """Why a program cannot be started on this machine, in words for its owner; empty when it can."""
+    return why_no_start_here(program.command, working_dir, env)
+
+
+def why_no_start_here(command: Sequence[str], working_dir: Path, env: Mapping[str, str]) -> str:
+    """The same of a command; engines send this to other machines, so it knows nothing of this package."""
     try:
         return _why_no_folder(working_dir) or _why_no_command(
-            program.command[0], working_dir, env.get("PATH", os.defpath)
+            command[0], working_dir, env.get("PATH", os.defpath)
         )
     except (OSError, ValueError) as error:  # a name too long for any file
         return f"run.command or run.working_dir is no path that can be used ({error}). Correct it."

@@ -113,9 +113,10 @@ class LiveService:
             if not answer.set_running_or_notify_cancel():
                 return
             try:
-                result = command()
-                self._publish()  # whoever asks next must find what was just done
-                answer.set_result(result)
+                found = command()
+                # Whoever was answered may look at once, and sees what came of it.
+                self._publish()
+                answer.set_result(found)
             except Exception as error:  # whoever asked must hear of it, whatever it is
                 answer.set_exception(error)
 

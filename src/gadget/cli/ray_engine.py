@@ -1,0 +1,90 @@
+"""--engine ray: what the operator says of a Ray cluster, and how its engine is built."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gadget.backends.backend import Backend
+from gadget.backends.ray_engine import RayBackend
+from gadget.backends.ray_link import RayLink
+from gadget.errors import BadFile, BadOption
+from gadget.model.cluster import Cluster
+from gadget.model.yaml_text import YamlError, parse_yaml
+
+if TYPE_CHECKING:
+    from gadget.live.origin import Origin
+
+DRIVER_LOG = "ray-driver.log"
+
+
+@dataclass(frozen=True)
+class RaySaid:
+    """Options of `gadget serve` for Ray."""
+
+    node_label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Ray: only nodes with this label are given to us; may be given again.",
+        ),
+    ] = None
+    runtime_env: Annotated[
+        Path | None,
+        typer.Option(
+            help="Ray: a YAML file with the runtime environment of all workers: working_dir, pip, env_vars …"
+        ),
+    ] = None
+
+    @property
+    def is_empty(self) -> bool:
+        """True when nothing was said."""
+        return not self.node_label and self.runtime_env is None
+
+
+def build_ray(
+    said: RaySaid, address: str | None, home: Path, folder: Path, cluster: Cluster | None
+) -> Callable[["Origin", str], Backend]:
+    """How the Ray engine is built: on the nodes that Ray has, linked as the cluster's file says."""
+    labels = _parse_labels(said.node_label or ())
+    runtime_env = {} if said.runtime_env is None else read_runtime_env(said.runtime_env)
+
+    def build(origin: "Origin", instance: str) -> Backend:
+        link = RayLink(address or "auto", runtime_env=runtime_env, log=home.absolute() / DRIVER_LOG)
+        known = origin.state.cluster
+        return RayBackend(
+            link,
+            folder,
+            instance,
+            cluster=cluster,
+            known=known if known.servers else None,
+            only=labels,
+        )
+
+    return build
+
+
+def _parse_labels(words: list[str] | tuple[str, ...]) -> dict[str, str]:
+    labels = {}
+    for text in words:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise BadOption(f"--node-label {text}: is no NAME=VALUE. Write pool=gadget, say.")
+        labels[name] = value
+    return labels
+
+
+def read_runtime_env(path: Path) -> Mapping[str, Any]:
+    """What `ray.init(runtime_env=…)` takes, from a file; a folder in it is seen from there."""
+    try:
+        found = parse_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, YamlError) as error:
+        raise BadFile(f"{path}: cannot be read ({error}). Correct it, or name another file.") from None
+    if not isinstance(found, dict):
+        raise BadFile(f"{path}: is no mapping. Write working_dir: … or pip: […], say.")
+    folder = found.get("working_dir")
+    if isinstance(folder, str) and "://" not in folder:
+        found["working_dir"] = str((path.parent / folder).absolute())
+    return found
