@@ -3,10 +3,9 @@
 import signal
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 
-from gadget.backends.backend import RingFound, RingKey, RingMoved, RingPhase
-from gadget.backends.local_folder import Ending, Leaving, LocalFolder, Record, read_tail
+from gadget.backends.backend import RingMoved, RingPhase
+from gadget.backends.local_folder import LocalFolder, Record
 from gadget.backends.local_processes import (
     Process,
     bury,
@@ -15,56 +14,35 @@ from gadget.backends.local_processes import (
     is_alive,
     send,
 )
-from gadget.backends.local_shepherd import find_end_time, read_exit, read_shepherd, read_worker
-from gadget.errors import BadFile, printable
+from gadget.backends.local_shepherd import read_exit, read_shepherd, read_worker
+from gadget.backends.ring_course import LOST, NEVER_RAN, RingCourse
+from gadget.errors import printable
 
-LEFT = 75
-"""Exit code of a worker that was asked to leave, wrote its checkpoint and left."""
-_LOST = -1
-_NEVER_RAN = -2
 # A shepherd that does not follow its worker by then is stopped or stuck, and killed too.
 _SHEPHERD_SECONDS = 1.0
 # A process that SIGKILL has not ended by then waits in the kernel, perhaps for ever.
 _STUCK_SECONDS = 10.0
-_LONGEST_LINE = 200
 
 Start = Callable[[int], Process]
 """Starts one rank; raises OSError."""
 
 
-class LocalRing:
+class LocalRing(RingCourse):
     """What is known of one ring. `step` brings it up to date and tells what has changed."""
 
     def __init__(self, record: Record, folder: LocalFolder, start: Start | None = None) -> None:
-        self.record = record
-        self.phase = RingPhase.STARTING
-        self.reason = ""
-        self._folder = folder
+        super().__init__(record, folder)
         self._start = start
-        self._path: Path = folder.ring(record.key)
         self._shepherds: dict[int, Process] = {}
         self._workers: dict[int, Process] = {}
         self._found: dict[int, list[Process]] = {}
-        self._exits: dict[int, int] = {}
-        self._leaving: Leaving | None = None
-        self._killed: set[int] = set()
-        self._broken = ""
         self._killing_since: float | None = None
         self._is_stuck = False
-
-    @property
-    def key(self) -> RingKey:
-        """Which ring it is."""
-        return self.record.key
 
     @property
     def is_changing(self) -> bool:
         """True while something is expected of it any moment."""
         return self.phase is RingPhase.STARTING or self._killing_since is not None
-
-    def tell(self) -> RingFound:
-        """The ring as the engine has it."""
-        return RingFound(self.key, self.record.ring, self.phase, self.reason)
 
     def adopt(self, found: Iterable[tuple[int, Process]], boot: str) -> None:
         """Take over what an earlier life started; `found` are processes by rank, from their environment."""
@@ -82,38 +60,9 @@ class LocalRing:
             self.phase, self.reason = RingPhase.STOPPING, self._leaving.reason
         if boot != self.record.boot:
             codes = {rank: read_exit(self._path, rank) for rank in range(len(self.record.seats))}
-            self._exits = {rank: _LOST if code is None else code for rank, code in codes.items()}
+            self._exits = {rank: LOST if code is None else code for rank, code in codes.items()}
             if None in codes.values():
                 self.break_off("the machine was started anew")
-
-    def end_now(self, phase: RingPhase, reason: str) -> RingMoved:
-        """It is over and no process of it was ever there, or is left."""
-        self.phase, self.reason = phase, reason
-        # If it cannot be written, a later life finds the same from the exit codes.
-        with suppress(BadFile):
-            self._folder.end(self.key, Ending(phase, reason))
-        return RingMoved(self.key, phase, reason)
-
-    def dismiss(self, deadline: float, reason: str) -> list[RingMoved]:
-        """Ask it to leave by the deadline; an earlier one than before holds."""
-        if self.phase.is_over:
-            return []
-        before = self._leaving
-        if before is not None:
-            deadline, reason = min(deadline, before.deadline), before.reason or reason
-        self._leaving = Leaving(deadline, reason)
-        if self._leaving == before:
-            return []
-        with suppress(BadFile):
-            self._folder.ask_to_leave(self.key, self._leaving)
-        if before is not None:
-            return []
-        self.phase, self.reason = RingPhase.STOPPING, reason
-        return [RingMoved(self.key, self.phase, reason)]
-
-    def break_off(self, reason: str) -> None:
-        """Kill all of it."""
-        self._broken = self._broken or reason
 
     def step(self, now: float) -> list[RingMoved]:
         """Look at every rank once, act, and tell the phases that it went through."""
@@ -137,14 +86,14 @@ class LocalRing:
             return
         ranks = range(len(self.record.seats))
         if self._leaving is not None or self._broken:
-            self._exits = dict.fromkeys(ranks, _NEVER_RAN)
+            self._exits = dict.fromkeys(ranks, NEVER_RAN)
             return
         for rank in ranks:
             try:
                 self._shepherds[rank] = start(rank)
             except (OSError, ValueError) as error:
                 self.break_off(f"{self._name(rank)} cannot be started: {printable(str(error))}")
-                self._exits |= dict.fromkeys(range(rank, len(ranks)), _NEVER_RAN)
+                self._exits |= dict.fromkeys(range(rank, len(ranks)), NEVER_RAN)
                 return
 
     def _look(self) -> None:
@@ -153,6 +102,7 @@ class LocalRing:
                 continue
             if rank not in self._workers and (worker := read_worker(self._path, rank)) is not None:
                 self._workers[rank] = worker
+                self._up.add(rank)
             if rank not in self._shepherds and (shepherd := read_shepherd(self._path, rank)) is not None:
                 self._shepherds[rank] = shepherd
             is_up = any(map(is_alive, self._of_rank(rank)))
@@ -160,7 +110,7 @@ class LocalRing:
             if code is None and not is_up:
                 # Written between the two looks, or never.
                 code = read_exit(self._path, rank)
-                code = code if code is not None else _LOST
+                code = code if code is not None else LOST
             if code is not None:
                 self._exits[rank] = code
 
@@ -170,21 +120,6 @@ class LocalRing:
 
     def _known(self) -> list[Process]:
         return [process for rank in range(len(self.record.seats)) for process in self._of_rank(rank)]
-
-    def _come_up(self) -> list[RingMoved]:
-        ranks = range(len(self.record.seats))
-        if self.phase is not RingPhase.STARTING or not all(rank in self._workers for rank in ranks):
-            return []
-        self.phase = RingPhase.RUNNING
-        return [RingMoved(self.key, self.phase)]
-
-    def _judge(self) -> None:
-        if self._leaving is not None or self._broken:
-            return
-        if broken := [rank for rank, code in self._exits.items() if code not in (0, LEFT)]:
-            # The others break because the first one did.
-            first = min(broken, key=lambda rank: (find_end_time(self._path, rank), rank))
-            self.break_off(self._describe(first))
 
     def _ask(self, now: float) -> None:
         assert self._leaving is not None
@@ -242,44 +177,3 @@ class LocalRing:
         self.phase = RingPhase.STOPPING
         self.reason = f"process {left[0] if left else '?'} does not end, not even by signal 9"
         return [RingMoved(self.key, self.phase, self.reason)]
-
-    def _finish(self) -> RingMoved:
-        if all(code == 0 for code in self._exits.values()) and not self._broken:
-            return self.end_now(RingPhase.FINISHED, "")
-        if self._leaving is not None:
-            told = [text for text in (self._leaving.reason, self._broken) if text]
-            if all(code == _NEVER_RAN for code in self._exits.values()):
-                return self.end_now(RingPhase.STOPPED, "; ".join([*told, "it had not started yet"]))
-            told += [
-                self._describe(rank) for rank, code in sorted(self._exits.items()) if self._tells(rank, code)
-            ]
-            return self.end_now(RingPhase.STOPPED, "; ".join(told))
-        if self._broken:
-            return self.end_now(RingPhase.FAILED, self._broken)
-        return self.end_now(RingPhase.STOPPED, f"its workers left by themselves (exit code {LEFT})")
-
-    def _tells(self, rank: int, code: int) -> bool:
-        # To die of the wish to leave is to leave.
-        return rank in self._killed or code not in (0, LEFT, 128 + signal.SIGTERM)
-
-    def _name(self, rank: int) -> str:
-        return f"rank {rank} on {self.record.seats[rank].server}"
-
-    def _describe(self, rank: int) -> str:
-        code, name = self._exits[rank], self._name(rank)
-        if rank in self._killed:
-            return f"{name} did not leave in time and was killed"
-        if code == _NEVER_RAN or rank not in self._workers:
-            said = self._last_line(rank)
-            return f"{name} was never started" + (f": {said}" if said else "")
-        if code == _LOST:
-            return f"{name} is gone, and nobody knows its exit code"
-        if code > 128:
-            return f"{name} was killed by signal {code - 128}"
-        said = self._last_line(rank)
-        return f"{name} ended with exit code {code}" + (f": {said}" if said else "")
-
-    def _last_line(self, rank: int) -> str:
-        lines = read_tail(self._folder.log(self.key, rank), 20).split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return printable(last[:_LONGEST_LINE])

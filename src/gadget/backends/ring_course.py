@@ -1,0 +1,127 @@
+"""What every engine keeps of a ring it runs: its phase, who has ended how, and what follows from that."""
+
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from gadget.backends.backend import RingFound, RingKey, RingMoved, RingPhase
+from gadget.backends.local_folder import Ending, Leaving, LocalFolder, Record, read_tail
+from gadget.backends.local_shepherd import find_end_time
+from gadget.errors import BadFile, printable
+
+LEFT = 75
+"""Exit code of a worker that was asked to leave, wrote its checkpoint and left."""
+LOST = -1
+NEVER_RAN = -2
+_LONGEST_LINE = 200
+
+
+class RingCourse:
+    """A ring from its order to its end, in the books of its engine; engines say how ranks are looked at."""
+
+    def __init__(self, record: Record, folder: LocalFolder) -> None:
+        self.record = record
+        self.phase = RingPhase.STARTING
+        self.reason = ""
+        self._folder = folder
+        self._path: Path = folder.ring(record.key)
+        self._up: set[int] = set()
+        """Ranks whose worker was started."""
+        self._exits: dict[int, int] = {}
+        self._leaving: Leaving | None = None
+        self._killed: set[int] = set()
+        self._broken = ""
+
+    @property
+    def key(self) -> RingKey:
+        """Which ring it is."""
+        return self.record.key
+
+    def tell(self) -> RingFound:
+        """The ring as the engine has it."""
+        return RingFound(self.key, self.record.ring, self.phase, self.reason)
+
+    def end_now(self, phase: RingPhase, reason: str) -> RingMoved:
+        """It is over and no process of it was ever there, or is left."""
+        self.phase, self.reason = phase, reason
+        # If it cannot be written, a later life finds the same from the exit codes.
+        with suppress(BadFile):
+            self._folder.end(self.key, Ending(phase, reason))
+        return RingMoved(self.key, phase, reason)
+
+    def dismiss(self, deadline: float, reason: str) -> list[RingMoved]:
+        """Ask it to leave by the deadline; an earlier one than before holds."""
+        if self.phase.is_over:
+            return []
+        before = self._leaving
+        if before is not None:
+            deadline, reason = min(deadline, before.deadline), before.reason or reason
+        self._leaving = Leaving(deadline, reason)
+        if self._leaving == before:
+            return []
+        with suppress(BadFile):
+            self._folder.ask_to_leave(self.key, self._leaving)
+        if before is not None:
+            return []
+        self.phase, self.reason = RingPhase.STOPPING, reason
+        return [RingMoved(self.key, self.phase, reason)]
+
+    def break_off(self, reason: str) -> None:
+        """Kill all of it."""
+        self._broken = self._broken or reason
+
+    def _come_up(self) -> list[RingMoved]:
+        ranks = range(len(self.record.seats))
+        if self.phase is not RingPhase.STARTING or not self._up.issuperset(ranks):
+            return []
+        self.phase = RingPhase.RUNNING
+        return [RingMoved(self.key, self.phase)]
+
+    def _judge(self) -> None:
+        if self._leaving is not None or self._broken:
+            return
+        if broken := [rank for rank, code in self._exits.items() if code not in (0, LEFT)]:
+            # The others break because the first one did.
+            first = min(broken, key=lambda rank: (find_end_time(self._path, rank), rank))
+            self.break_off(self._describe(first))
+
+    def _finish(self) -> RingMoved:
+        if all(code == 0 for code in self._exits.values()) and not self._broken:
+            return self.end_now(RingPhase.FINISHED, "")
+        if self._leaving is not None:
+            told = [text for text in (self._leaving.reason, self._broken) if text]
+            if all(code == NEVER_RAN for code in self._exits.values()):
+                return self.end_now(RingPhase.STOPPED, "; ".join([*told, "it had not started yet"]))
+            told += [
+                self._describe(rank) for rank, code in sorted(self._exits.items()) if self._tells(rank, code)
+            ]
+            return self.end_now(RingPhase.STOPPED, "; ".join(told))
+        if self._broken:
+            return self.end_now(RingPhase.FAILED, self._broken)
+        return self.end_now(RingPhase.STOPPED, f"its workers left by themselves (exit code {LEFT})")
+
+    def _tells(self, rank: int, code: int) -> bool:
+        # To die of the wish to leave is to leave.
+        return rank in self._killed or code not in (0, LEFT, 128 + signal.SIGTERM)
+
+    def _name(self, rank: int) -> str:
+        return f"rank {rank} on {self.record.seats[rank].server}"
+
+    def _describe(self, rank: int) -> str:
+        code, name = self._exits[rank], self._name(rank)
+        if rank in self._killed:
+            return f"{name} did not leave in time and was killed"
+        if code == NEVER_RAN or rank not in self._up:
+            said = self._last_line(rank)
+            return f"{name} was never started" + (f": {said}" if said else "")
+        if code == LOST:
+            return f"{name} is gone, and nobody knows its exit code"
+        if code > 128:
+            return f"{name} was killed by signal {code - 128}"
+        said = self._last_line(rank)
+        return f"{name} ended with exit code {code}" + (f": {said}" if said else "")
+
+    def _last_line(self, rank: int) -> str:
+        lines = read_tail(self._folder.log(self.key, rank), 20).split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return printable(last[:_LONGEST_LINE])
