@@ -30,8 +30,9 @@ from gadget.model.program import Program
 from gadget.model.resources import Resources
 from gadget.model.ring import Ring
 from gadget.model.utility import Linear
+from tests.engines_slurm import build_slurm
 
-KINDS = ("local-loopback", "local-namespaces")
+KINDS = ("local-loopback", "local-namespaces", "slurm")
 # Generous: a busy machine must not fail a test, and no test waits so long when all is well.
 PATIENCE_SECONDS = 30.0
 
@@ -58,6 +59,8 @@ def build_backend(kind: str, folder: Path, instance: str) -> Backend:
     match kind:
         case "local-loopback" | "local-namespaces":
             return LocalBackend(build_cluster(), folder, instance, network=kind.removeprefix("local-"))
+        case "slurm":
+            return build_slurm(folder, instance)
     raise ValueError(kind)
 
 

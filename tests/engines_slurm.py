@@ -1,18 +1,22 @@
 """A Slurm of its own on this machine: munged, slurmctld and a slurmd for each node, with GPUs that are none.
 
-Everything is in one folder and listens on ports that were free; it is ended by process id. `scripts/setup-slurm`
-installs what it needs.
+Everything is in one folder and listens on ports that were free; it is ended by process id.
+`scripts/setup-slurm` installs what it needs.
 """
 
+import atexit
 import os
 import shutil
 import signal
 import socket
 import stat
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from gadget.backends.local_processes import (
     Process,
@@ -22,6 +26,9 @@ from gadget.backends.local_processes import (
     read_environment,
     send,
 )
+from gadget.backends.slurm import SlurmBackend
+from gadget.topology.assumptions import Assumptions
+from gadget.topology.slurm_live import build_slurm_cluster
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "scancel", "srun")
 START_SECONDS = 60.0
@@ -84,6 +91,7 @@ class SlurmCluster:
         self.gpus = dict(gpus)
         self._cpus = cpus
         self._daemons: dict[str, Process] = {}
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._stopped: list[Process] = []
 
     @property
@@ -96,7 +104,7 @@ class SlurmCluster:
         (self.folder / "state").mkdir(parents=True)
         self._write_files()
         self._start_daemon("munged", self._munged())
-        self._wait(lambda: (self.folder / "munge.socket").exists(), "munged")
+        self._wait((self.folder / "munge.socket").exists, "munged")
         self.start_controller()
         for name in self.gpus:
             self.start_node(name)
@@ -207,7 +215,7 @@ class SlurmCluster:
                 stderr=out,
                 start_new_session=True,
             )
-        self._children = {**getattr(self, "_children", {}), name: child}
+        self._children[name] = child
         found = find_process(child.pid)
         assert found is not None, f"{name} did not start: {(self.folder / f'{name}.out').read_text()}"
         self._daemons[name] = found
@@ -221,12 +229,10 @@ class SlurmCluster:
     def _find_of_node(self, name: str) -> list[Process]:
         """Step daemons of the node, and what runs under them, by their environment and family."""
         found: list[Process] = []
-        mark = str(self.folder)
         for process in list_processes():
             env = read_environment(process)
-            if env.get("SLURMD_NODENAME") == name and env.get("SLURM_CONF", "").startswith(mark):
-                found.append(process)
-            elif self._is_step_daemon(process, name):
+            is_ours = env.get("SLURM_CONF") == self._conf and env.get("SLURMD_NODENAME") == name
+            if is_ours or self._is_step_daemon(process, name):
                 found.append(process)
         return found
 
@@ -235,14 +241,14 @@ class SlurmCluster:
             command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
             spool = f"{self.folder}/spool-{name}"
             return b"slurmstepd" in command and any(
-                os.readlink(path).startswith(spool) for path in Path(f"/proc/{process.pid}/fd").iterdir()
+                str(path.readlink()).startswith(spool) for path in Path(f"/proc/{process.pid}/fd").iterdir()
             )
         except OSError:
             return False
 
-    def _wait(self, is_so: object, what: str) -> None:
+    def _wait(self, is_so: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while not is_so():  # type: ignore[operator]
+        while not is_so():
             logs = "\n".join(path.read_text(errors="replace")[-800:] for path in self.folder.glob("*.log"))
             assert time.monotonic() < deadline, f"{what} did not start:\n{logs}"
             time.sleep(0.1)
@@ -259,3 +265,22 @@ def _find_ports(count: int) -> list[int]:
     for holder in holders:
         holder.close()
     return ports
+
+
+@cache
+def shared_slurm() -> SlurmCluster:
+    """One for all tests of this process, started when it is first asked for and ended with the process."""
+    folder = tempfile.TemporaryDirectory(prefix="gadget-slurm-")
+    cluster = SlurmCluster(Path(folder.name), {"s0": 4, "s1": 4, "s2": 2})
+    atexit.register(folder.cleanup)
+    atexit.register(cluster.stop)
+    cluster.start()
+    # Programs that tests start find it too.
+    os.environ.update(cluster.environment)
+    return cluster
+
+
+def build_slurm(folder: Path, instance: str, gbps: float = 0.1, **settings: Any) -> SlurmBackend:
+    """The engine on the Slurm that the environment names, quick to look."""
+    draw = partial(build_slurm_cluster, assumptions=Assumptions(other_gbps=gbps))
+    return SlurmBackend(folder, instance, draw, **{"poll_seconds": 0.5, **settings})

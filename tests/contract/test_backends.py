@@ -26,6 +26,7 @@ from tests.engines import (
     find_workers,
     owned_elsewhere,
 )
+from tests.engines_slurm import shared_slurm, why_no_slurm
 
 PASS_A_TOKEN = """
 import os, socket
@@ -74,6 +75,10 @@ class Bench:
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     if request.param == "local-namespaces" and (why := why_no_namespaces()):
         pytest.skip(why)
+    if request.param == "slurm":
+        if why := why_no_slurm():
+            pytest.skip(why)
+        shared_slurm()
     made = Bench(request.param, tmp_path / "engine")
     yield made
     for engine in made.engines:

@@ -44,6 +44,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     seats: tuple[Seat, ...]
     master_port: int
     gpu_per_worker: float
+    amounts: dict[str, float] = {}
+    """What the engine has set aside for each worker, where it keeps books of its own."""
 
     @property
     def key(self) -> RingKey:

@@ -12,9 +12,10 @@ from pathlib import Path
 from gadget.backends.local_processes import Process, identify, read_stat
 
 # Signals meant for the whole group pass it by: it ends when its worker has. The shell's own words about
-# signals stay out of the log. `exec` keeps the number that was written down.
-_WORKER = 'base=$1; shift; read -r stat </proc/$$/stat; printf "%s\\n" "$stat" >"$base.worker"; exec "$@"'
-_SHEPHERD = """
+# signals stay out of the log. `exec` keeps the number that was written down. Arguments of the shepherd: the
+# path of the rank's files without their suffix, the script of the worker, and the command.
+WORKER = 'base=$1; shift; read -r stat </proc/$$/stat; printf "%s\\n" "$stat" >"$base.worker"; exec "$@"'
+SHEPHERD = """
 trap : TERM INT HUP QUIT USR1 USR2
 exec 3>&2 2>/dev/null
 read -r stat </proc/$$/stat; printf '%s\\n' "$stat" >"$1.shepherd"
@@ -37,7 +38,7 @@ def start_rank(
     """Start one rank in a session of its own, so that it outlives the service. Gives the shepherd."""
     with log.open("ab") as out:
         child = subprocess.Popen(
-            [*enter, "sh", "-c", _SHEPHERD, "gadget-shepherd", str(folder / str(rank)), _WORKER, *command],
+            [*enter, "sh", "-c", SHEPHERD, "gadget-shepherd", str(folder / str(rank)), WORKER, *command],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
