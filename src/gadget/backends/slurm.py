@@ -74,7 +74,7 @@ class SlurmBackend:
     ) -> None:
         """`draw` makes a cluster of servers and Slurm's switches; `known` is that of the last life.
 
-        A ring that waits in Slurm's queue for `pending_seconds` is taken out: somebody else has what it needs.
+        A ring that waits in Slurm's queue for `pending_seconds` is taken out: others have what it needs.
         """
         self.instance = instance
         self._options = options or SlurmOptions()

@@ -176,7 +176,7 @@ class SlurmRing(RingCourse):
             return Deed.SUBMIT
         is_up = len(self._up) == len(self.record.seats)
         if self._leaving is not None and not self._broken:
-            if standing is Standing.WAITING or not is_up:
+            if not is_up:
                 return self._tell(Deed.CANCEL, now)
             if now >= self._leaving.deadline:
                 self._killed |= set(range(len(self.record.seats))) - self._exits.keys()

@@ -52,11 +52,17 @@ if [ ! -e {folder}/"$rank".asked ] && [ ! -e {folder}/"$rank".exit ]; then
 fi
 exit 0
 """
+# The worker may have left processes behind, and not every Slurm finds those whose parent is gone: what is in
+# the group that Slurm has made for this task goes at the end, this script with it.
 _RANK = """exec >>{log} 2>&1 </dev/null
 refuse() {{ echo "$1"; echo 127 >{base}.exit; exit 1; }}
 cd {working_dir} 2>/dev/null || \
   refuse {no_folder}
-{search}{check}{devices}exec env {env} sh -c {shepherd} gadget-shepherd {base} {worker} {command}
+{search}{check}{devices}trap : TERM INT HUP QUIT USR1 USR2
+env {env} sh -c {shepherd} gadget-shepherd {base} {worker} {command}
+read -r stat </proc/$$/stat
+set -- ${{stat##*) }}
+[ "$3" != "$$" ] || kill -KILL 0
 """
 
 
@@ -98,10 +104,12 @@ def build_sbatch(order: Launch, folder: LocalFolder, options: SlurmOptions, comm
     """The words after `sbatch` for a ring."""
     path = folder.ring(order.key)
     name = comment.rpartition(":")[2][:80]
+    # sbatch reads % in this path as the start of a pattern.
+    log = str(path / "batch.out").replace("%", "%%")
     common = [
         f"--job-name=gadget-{name}",
         f"--comment={comment}",
-        f"--output={path}/batch.out",
+        f"--output={log}",
         "--open-mode=append",
         f"--chdir={path}",
         "--no-requeue",
