@@ -31,9 +31,8 @@ class Worker:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.rank, self.size = int(environ.get("RANK", "0")), int(environ.get("WORLD_SIZE", "1"))
         self.job, self.ring = environ.get("GADGET_JOB", ""), int(environ.get("GADGET_RING", "0"))
-        self.listen, self.next, self.previous = (
-            _endpoint(environ.get(f"GADGET_{name}", ":0")) for name in ("LISTEN", "NEXT", "PREVIOUS")
-        )
+        places = ("GADGET_LISTEN", "GADGET_NEXT", "GADGET_PREVIOUS")
+        self.listen, self.next, self.previous = (_endpoint(environ.get(name, ":0")) for name in places)
         self.should_leave = False  # once true: agree on it with the other ranks, save, and leave()
         self._folder = Path(folder) if (folder := environ.get("GADGET_CHECKPOINT_DIR")) else None
         self._unusable: set[Path] = set()
@@ -131,7 +130,8 @@ class Worker:
         os.fsync(entry := os.open(folder, os.O_RDONLY))
         os.close(entry)
         for old in {*sorted({*self._find_checkpoints()} - self._unusable)[:-2], *self._unusable}:
-            old.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the new one is safe all the same
+                old.unlink()
 
 
 class _Voice:

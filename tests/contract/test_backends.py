@@ -110,7 +110,9 @@ def test_it_offers_its_cluster_and_has_no_rings_at_first(bench: Bench) -> None:
 
 def test_ranks_run_in_ring_order_where_the_ring_says(bench: Bench) -> None:
     engine, servers = bench.open(), ["s1", "s0", "s1", "s2"]
-    order = build_launch("job", 3, servers, TELL, env={"GADGET_TOKEN": "t"}, own_env={"COLOUR": "grün"})
+    order = build_launch(
+        "job", 3, servers, TELL, env={"GADGET_TOKEN": "t"}, own_env={"COLOUR": "grün", "stat": "its own"}
+    )
     engine.backend.launch(order)
     assert engine.wait_until_over(order.key).phase is RingPhase.FINISHED
     assert in_turn(engine.phases(order.key))
@@ -131,7 +133,7 @@ def test_ranks_run_in_ring_order_where_the_ring_says(bench: Bench) -> None:
         assert env["MASTER_ADDR"] == host[0]
         assert f"{host[0]}:{env['MASTER_PORT']}" not in listen
         assert (env["GADGET_JOB"], env["GADGET_RING"]) == ("job", "3")
-        assert (env["GADGET_TOKEN"], env["COLOUR"]) == ("t", "grün")
+        assert (env["GADGET_TOKEN"], env["COLOUR"], env["stat"]) == ("t", "grün", "its own")
         assert env["GADGET_INSTANCE"] == bench.instance
     assert ranks[0]["CUDA_VISIBLE_DEVICES"] != ranks[2]["CUDA_VISIBLE_DEVICES"]
     assert len({env["GADGET_CHECKPOINT_DIR"] for env in ranks}) == 1
@@ -403,6 +405,7 @@ def test_dismissing_what_is_unknown_changes_nothing(bench: Bench) -> None:
         (None, "run:"),
         (Program(command=("no-such-program",)), "not found"),
         (Program(command=("./no/such",)), "does not exist"),
+        (Program(command=("./" + "x" * 9000,)), "no path that can be used"),
         (Program(command=("/etc/passwd",)), "may not be executed"),
         (Program(command=("sh",), working_dir="/no/such/folder"), "working_dir"),
         (Program(command=("sh",), working_dir="/etc/passwd"), "working_dir"),

@@ -208,7 +208,7 @@ def test_training_goes_on_while_the_service_is_away_and_is_heard_when_it_is_back
             words.get()
         box = open_box()
         assert heard(Kind.HELLO).key == key
-        assert (heard(Kind.PROGRESS).work or 0) > away_at * BATCH
+        heard(Kind.PROGRESS, above=away_at * BATCH)  # after what it told last, which may be older
         assert heard(Kind.DONE).work == 300 * BATCH
         assert ring.wait() == [0, 0]
         assert box.grievances == {}
@@ -251,12 +251,6 @@ def test_each_rank_sends_what_the_paper_says_and_all_have_the_same_sum(size: int
     assert all(np.array_equal(vectors[0], vector) for vector in vectors)
 
 
-needs_torch = pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None, reason="PyTorch is no dependency of this package"
-)
-
-
-@needs_torch
 def test_torch_interrupted_and_resized_gives_the_same_losses(tmp_path: Path) -> None:
     alone = tmp_path / "alone"
     alone.mkdir()
@@ -268,7 +262,6 @@ def test_torch_interrupted_and_resized_gives_the_same_losses(tmp_path: Path) -> 
     assert losses == pytest.approx(read_losses(alone / "losses"), rel=ROUNDING, abs=0)
 
 
-@needs_torch
 def test_torch_ends_in_bounded_time_when_a_rank_dies(tmp_path: Path) -> None:
     more = ["--sample-ms", 3, "--patience-seconds", 10]
     with run_ring(tmp_path, TORCH, *options(tmp_path, *more, steps=10_000), size=2) as ring:

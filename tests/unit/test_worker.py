@@ -203,7 +203,10 @@ def test_unusable_checkpoints_are_told_of_and_do_not_count_as_kept(
 def test_with_no_usable_checkpoint_it_begins_anew(tmp_path: Path) -> None:
     (tmp_path / "000000000001-000000000001.checkpoint").mkdir()
     (tmp_path / "000000000001-000000000002.checkpoint").write_bytes(b"")
-    assert join(ring_env(tmp_path)).load() is None
+    worker = join(ring_env(tmp_path))
+    assert worker.load() is None
+    worker.save(b"new", 1)
+    assert worker.load() == (b"new", 1.0)
 
 
 def test_what_a_killed_writer_left_is_ignored_and_removed_but_not_a_newer_rings(tmp_path: Path) -> None:
@@ -302,9 +305,9 @@ def test_a_fast_loop_says_little(service: Service) -> None:
         told.append(word)
     assert 2 <= len(told) <= 3
     assert calls > 1000
-    last = told[-1]
-    assert last.step is not None
-    assert last.step_seconds == pytest.approx(0.5 / (last.step - (told[-2].step or 0)), rel=0.2)
+    # The seconds between two words, shared out over the steps between them; the clock may have been late.
+    seconds = (told[-1].step_seconds or 0) * ((told[-1].step or 0) - (told[-2].step or 0))
+    assert 0.5 <= seconds <= 1.2
 
 
 def test_the_seconds_of_a_step_leave_out_the_time_of_saving(

@@ -17,9 +17,11 @@ import httpx
 from gadget.api.home import ADDRESS_FILE, TOKEN_FILE, find_home
 from gadget.errors import BadOption, Refused, Unreachable
 
-_SECONDS = 30.0
+# Longer than a service that is busy lets a command wait.
+_TIMEOUT = httpx.Timeout(75.0, connect=5.0)
 # A stream is silent for 15 seconds at most.
 _SILENCE_SECONDS = 60.0
+_STRANGER = "this is no answer of a GADGET service. Check the address."
 _START = "Start one with `gadget serve`, or name its address with --address or GADGET_ADDRESS."
 
 
@@ -32,7 +34,7 @@ class Client:
         self._http = httpx.Client(
             base_url=f"{address}/v1",
             headers={"Authorization": f"Bearer {token}"},
-            timeout=_SECONDS,
+            timeout=_TIMEOUT,
             trust_env=not local,  # no proxy stands between a machine and itself
         )
 
@@ -62,15 +64,15 @@ class Client:
 
     def get(self, path: str, **query: Any) -> Any:
         """What a route answers; options that are None are left out."""
-        return self._ask("GET", path, query).json()
+        return _parse(self._ask("GET", path, query))
 
     def post(self, path: str, content: bytes = b"", kind: str = "application/json") -> Any:
         """Send something, and what is answered."""
-        return self._ask("POST", path, {}, content, {"Content-Type": kind}).json()
+        return _parse(self._ask("POST", path, {}, content, {"Content-Type": kind}))
 
     def delete(self, path: str) -> Any:
         """Take something away, and what is answered."""
-        return self._ask("DELETE", path, {}).json()
+        return _parse(self._ask("DELETE", path, {}))
 
     def read(self, path: str, **query: Any) -> bytes:
         """What a route answers, as it is."""
@@ -79,7 +81,7 @@ class Client:
     def follow(self, after: int | None = None) -> Iterator[dict[str, Any]]:
         """Entries of the journal as they come, until the service ends."""
         query = {} if after is None else {"after": after}
-        timeout = httpx.Timeout(_SECONDS, read=_SILENCE_SECONDS)
+        timeout = httpx.Timeout(_SILENCE_SECONDS, connect=5.0)
         try:
             with self._http.stream("GET", "/events/stream", params=query, timeout=timeout) as response:
                 if response.status_code != httpx.codes.OK:
@@ -178,4 +180,11 @@ def _message(response: httpx.Response) -> str:
     try:
         return str(response.json()["message"])
     except (ValueError, KeyError, TypeError):
-        return "this is no answer of a GADGET service. Check the address."
+        return _STRANGER
+
+
+def _parse(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        raise Refused(f"{response.url}: {_STRANGER}") from None

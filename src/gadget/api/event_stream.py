@@ -4,7 +4,7 @@ import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, sleep, to_thread
 from fastapi import Request
 from fastapi.responses import StreamingResponse
 
@@ -74,9 +74,12 @@ class Streams:
                     yield b": still here\n\n"
                 continue
             silent = 0.0
-            for entry in await to_thread.run_sync(
+            entries = await to_thread.run_sync(
                 self._service.read_entries, after, _CHUNK, limiter=self._limiter
-            ):
+            )
+            if not entries:  # told of, and not to be read yet
+                await sleep(_LOOK_SECONDS)
+            for entry in entries:
                 yield _format(entry)
                 after = entry.number
         yield b": the service ends\n\n"

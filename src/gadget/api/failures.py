@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from gadget.backends.backend import EngineAway
 from gadget.errors import (
     BadInput,
     BadJournal,
@@ -74,6 +75,14 @@ def add_handlers(app: FastAPI) -> None:
     def tell_journal(_: Request, error: GadgetError) -> JSONResponse:
         _log.error("the journal cannot be used: %s", error)
         return answer(503, "not-now", "the journal cannot be used now; the log of the service tells why.")
+
+    @app.exception_handler(EngineAway)
+    def tell_engine(_: Request, error: EngineAway) -> JSONResponse:
+        return answer(503, "not-now", printable(f"the engine does not answer now ({error}). Try again."))
+
+    @app.exception_handler(GadgetError)
+    def tell_busy(_: Request, error: GadgetError) -> JSONResponse:
+        return answer(503, "not-now", str(error))
 
     @app.exception_handler(RequestValidationError)
     def tell_bad_query(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -2,7 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from itertools import islice
+from threading import Lock
+from typing import Self
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
@@ -18,28 +22,68 @@ from gadget.simulate.locality import count_cross_rack, counted_resource, find_fr
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def format_metrics(view: View) -> bytes:
-    """All numbers as text."""
-    registry = CollectorRegistry()
-    registry.register(_Numbers(view))
-    return generate_latest(registry)
+@dataclass
+class _Totals:
+    """Sums over jobs."""
+
+    jobs: int = 0
+    started: int = 0
+    slots_waited: int = 0
+    """Of those that have started."""
+    resizes: int = 0
+    restarts: int = 0
+    utility: float = 0.0
+
+    def add(self, records: Iterable[JobRecord], slot_seconds: float) -> Self:
+        """These jobs too."""
+        for record in records:
+            self.jobs += 1
+            if record.first_start is not None:
+                self.started += 1
+                self.slots_waited += record.first_start - record.arrived
+            self.resizes += record.resizes
+            self.restarts += record.restarts
+            self.utility += float(record.job.worth.value(record.active.work(slot_seconds)))
+        return self
+
+
+class Meter:
+    """Reads the numbers of one view after the other; remembers sums over jobs that ended, which only grow."""
+
+    def __init__(self) -> None:
+        self._ended = _Totals()
+        self._lock = Lock()
+
+    def format(self, view: View) -> bytes:
+        """All numbers as text."""
+        state = view.state
+        with self._lock:
+            if len(state.ended) < self._ended.jobs:  # another service, or a view from before
+                self._ended = _Totals()
+            news = islice(state.ended.values(), self._ended.jobs, None)
+            totals = replace(self._ended.add(news, state.slot_seconds))
+        totals.add(state.active.values(), state.slot_seconds)
+        registry = CollectorRegistry()
+        registry.register(_Numbers(view, totals))
+        return generate_latest(registry)
 
 
 class _Numbers(Collector):
     """The numbers of one view."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, totals: _Totals) -> None:
         self._view = view
+        self._totals = totals
 
     def collect(self) -> Iterator[Metric]:
         """Every family once."""
-        yield from _tell_jobs(self._view)
+        yield from _tell_jobs(self._view, self._totals)
         yield from _tell_service(self._view)
         yield from _tell_decision(self._view)
         yield from _tell_cluster(self._view.state)
 
 
-def _tell_jobs(view: View) -> Iterator[Metric]:
+def _tell_jobs(view: View, totals: _Totals) -> Iterator[Metric]:
     state = view.state
     jobs = count_jobs(state)
     yield _gauge("gadget_pending_jobs", "Jobs that wait.", jobs[JobStatus.WAITING])
@@ -48,24 +92,21 @@ def _tell_jobs(view: View) -> Iterator[Metric]:
     yield _gauges("gadget_waiting_jobs", "Jobs that wait, by reason.", "reason", reasons)
     ended = {str(status): jobs[status] for status in (JobStatus.FINISHED, JobStatus.LEFT, JobStatus.REFUSED)}
     yield _counters("gadget_ended_jobs", "Jobs that ended, by how.", "status", ended)
-    records = [*state.active.values(), *state.ended.values()]
-    waits = [_wait_seconds(state, record) for record in records if record.first_start is not None]
     yield SummaryMetricFamily(
         "gadget_job_wait_seconds",
         "From arrival to the first ring, of jobs that had one: slots × their length.",
-        count_value=len(waits),
-        sum_value=sum(waits),
+        count_value=totals.started,
+        sum_value=totals.slots_waited * state.slot_seconds,
     )
-    longest = max((_wait_seconds(state, record) for record, _ in list_waiting(view)), default=0.0)
+    longest = max((state.slot - record.arrived for record, _ in list_waiting(view)), default=0)
     yield _gauge(
-        "gadget_longest_wait_seconds", "The longest that a job which waits has done so, likewise.", longest
+        "gadget_longest_wait_seconds",
+        "How long the job that waits longest is here, likewise.",
+        longest * state.slot_seconds,
     )
-    yield _counter("gadget_resizes", "Rings that went on with another number of workers.",
-                   sum(record.resizes for record in records))  # fmt: skip
-    yield _counter("gadget_restarts", "Rings that had to load a checkpoint.",
-                   sum(record.restarts for record in records))  # fmt: skip
-    worth = sum(float(one.job.worth.value(one.active.work(state.slot_seconds))) for one in records)
-    yield _gauge("gadget_utility", "What the work of all jobs is worth so far.", worth)
+    yield _counter("gadget_resizes", "Rings that went on with another number of workers.", totals.resizes)
+    yield _counter("gadget_restarts", "Rings that had to load a checkpoint.", totals.restarts)
+    yield _gauge("gadget_utility", "What the work of all jobs is worth so far.", totals.utility)
 
 
 def _tell_service(view: View) -> Iterator[Metric]:
@@ -129,11 +170,6 @@ def _tell_cluster(state: State) -> Iterator[Metric]:
     share = find_fragmentation(state.available, resource, total, state.running, takes)
     if share is not None:
         yield _gauge("gadget_fragmentation", "Share of the free GPUs on servers that host a worker.", share)
-
-
-def _wait_seconds(state: State, record: JobRecord) -> float:
-    until = state.slot if record.first_start is None else record.first_start
-    return (until - record.arrived) * state.slot_seconds
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

@@ -37,6 +37,13 @@ class StepSeconds(BaseModel):
     predicted: float | None = Field(description="By Eq. (1) with the job's own timing, where it has one.")
 
 
+class Speed(BaseModel):
+    """Work a second of the present ring."""
+
+    measured: float | None = Field(description="Since its first word of progress.")
+    predicted: float | None = Field(description="By what the job said when the ring was started.")
+
+
 class WaitingShown(BaseModel):
     """Why a job waits."""
 
@@ -78,6 +85,7 @@ class JobShown(JobBrief):
         description="What the newest decision gave it: workers and routes, as in a decision document."
     )
     step_seconds: StepSeconds
+    work_per_second: Speed
     waiting: WaitingShown | None
     last_failure: str | None = Field(description="Why its ring broke last, or lost work.")
     first_start: int | None = Field(description="The first slot in which it had a ring.")

@@ -9,6 +9,7 @@ from gadget.api.schemas import (
     Queue,
     Queued,
     RingShown,
+    Speed,
     StepSeconds,
     WaitingShown,
     Work,
@@ -56,6 +57,10 @@ def show_job(view: View, name: str) -> JobShown:
         step_seconds=StepSeconds(
             measured=None if ring is None else ring.step_seconds,
             predicted=None if ring is None else ring.predicted_step_seconds,
+        ),
+        work_per_second=Speed(
+            measured=None if ring is None else ring.work_per_second,
+            predicted=None if ring is None else ring.predicted_work_per_second,
         ),
         waiting=waiting,
         last_failure=None if record.last_failure is None else printable(record.last_failure),

@@ -36,7 +36,13 @@ from gadget.backends.local_ring import LocalRing
 from gadget.backends.local_seats import NoRoom, Seats, is_port_free
 from gadget.backends.local_shepherd import start_rank
 from gadget.backends.loopback import Loopback
-from gadget.backends.netns import Namespaces, NetworkFailed, why_no_namespaces, why_no_tools
+from gadget.backends.netns import (
+    Namespaces,
+    NetworkFailed,
+    remove_namespaces,
+    why_no_namespaces,
+    why_no_tools,
+)
 from gadget.backends.worker_environment import Seat, build_worker_environment, why_it_cannot_start
 from gadget.errors import BadFile, BadOption
 from gadget.model.cluster import Cluster
@@ -99,6 +105,8 @@ class LocalBackend:
         """Make the network or find it, adopt the rings of an earlier life, end its strays."""
         wires = self._choose_wires()
         self._folder.open()
+        self._is_closing = False
+        self._rings, self._reports = {}, []
         try:
             self._wires = wires
             addresses = {server.name: wires.address(server.name) for server in self.cluster.servers}
@@ -153,13 +161,13 @@ class LocalBackend:
             if name in self._away:
                 return
             self._check_server(name)
+            self._wires.set_links(name, up=False)
             self._away.add(name)
             self._note_away()
             self._reports.append(ServerWentAway(name, reason))
             for ring in self._rings.values():
                 if name in ring.record.workers:
                     ring.break_off(f"server {name} went away: {reason}")
-            self._wires.set_links(name, up=False)
         self._wake.set()
 
     def return_server(self, name: str) -> None:
@@ -182,8 +190,11 @@ class LocalBackend:
         self._wake.set()
         monitor.join(_CLOSE_SECONDS)
         try:
-            if not keep_rings:
-                self._remove_all()
+            with self._lock:
+                if not keep_rings:
+                    self._remove_all()
+                elif not self._live():
+                    self._remove_wires()  # nobody talks over them
         finally:
             self._folder.close()
 
@@ -199,17 +210,19 @@ class LocalBackend:
         return Namespaces(self.cluster, self.instance, scale=self._scale)
 
     def _open_wires(self) -> None:
-        known = self._folder.noted("network")
-        if known == self._wires.identity and self._wires.is_made():
-            away = self._folder.noted("away")
-            self._away = set(self.cluster.server_by_name) & set(away if isinstance(away, list) else ())
+        if isinstance(self._wires, Loopback) and not why_no_tools():
+            remove_namespaces(self.instance)  # an earlier life may have had some
+        away = self._folder.noted("away")
+        self._away = set(self.cluster.server_by_name) & set(away if isinstance(away, list) else ())
+        if self._folder.noted("network") == self._wires.identity and self._wires.is_made():
             return
-        if known is not None:
-            for ring in self._rings.values():
-                ring.break_off("the network of the cluster was made anew")
-            self._folder.erase("network")
-        self._folder.erase("away")
+        # Also those of a life that ended while it made the network: what they talked over is gone.
+        for ring in self._live():
+            ring.break_off("the network of the cluster was made anew")
+        self._folder.erase("network")
         self._wires.make()
+        for name in self._away:
+            self._wires.set_links(name, up=False)
         self._folder.note("network", self._wires.identity)
 
     def _adopt(self) -> None:
@@ -349,12 +362,15 @@ class LocalBackend:
                 self._folder.drop(key)
             else:
                 _log.warning("%s could not be ended: %s", key, ring.reason)
+        self._remove_wires()
+        self._folder.erase("away")
+
+    def _remove_wires(self) -> None:
         try:
-            self._wires.remove()
             self._folder.erase("network")
+            self._wires.remove()
         except NetworkFailed as error:
             _log.warning("%s", error)
-        self._folder.erase("away")
 
     def _check_server(self, name: str) -> None:
         if name not in self.cluster.server_by_name:

@@ -26,7 +26,10 @@ def read_stat(text: str) -> tuple[Process, str] | None:
     fields = tail.split()
     if len(fields) < 20 or not text.endswith("\n"):
         return None
-    return Process(int(head.split(" ", 1)[0]), int(fields[19]), int(fields[3])), fields[0]
+    try:
+        return Process(int(head.split(" ", 1)[0]), int(fields[19]), int(fields[3])), fields[0]
+    except ValueError:
+        return None
 
 
 def identify(pid: int) -> tuple[Process, str] | None:

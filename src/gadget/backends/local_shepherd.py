@@ -14,14 +14,19 @@ from gadget.backends.local_processes import Process, identify, read_stat
 # Signals meant for the whole group pass it by: it ends when its worker has. The shell's own words about
 # signals stay out of the log. `exec` keeps the number that was written down. Arguments of the shepherd: the
 # path of the rank's files without their suffix, the script of the worker, and the command.
-WORKER = 'base=$1; shift; read -r stat </proc/$$/stat; printf "%s\\n" "$stat" >"$base.worker"; exec "$@"'
+# A variable of the shell that has the name of one in the environment would change it for the worker.
+WORKER = """
+_gadget_base=$1; shift
+read -r _gadget_stat </proc/$$/stat; printf '%s\\n' "$_gadget_stat" >"$_gadget_base.worker"
+exec "$@"
+"""
 SHEPHERD = """
 trap : TERM INT HUP QUIT USR1 USR2
 exec 3>&2 2>/dev/null
-read -r stat </proc/$$/stat; printf '%s\\n' "$stat" >"$1.shepherd"
-base=$1; inner=$2; shift 2
-( exec sh -c "$inner" gadget-worker "$base" "$@" ) 2>&3 3>&-
-printf '%s\\n' $? >"$base.exit"
+read -r _gadget_stat </proc/$$/stat; printf '%s\\n' "$_gadget_stat" >"$1.shepherd"
+_gadget_base=$1; _gadget_inner=$2; shift 2
+( exec sh -c "$_gadget_inner" gadget-worker "$_gadget_base" "$@" ) 2>&3 3>&-
+printf '%s\\n' $? >"$_gadget_base.exit"
 """
 
 

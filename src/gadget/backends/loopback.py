@@ -12,9 +12,9 @@ class Loopback:
     identity = "loopback"
 
     def __init__(self, cluster: Cluster, instance: str) -> None:
-        block = 1 + hashlib.sha256(instance.encode()).digest()[0] % 254
+        first, second = hashlib.sha256(instance.encode()).digest()[:2]
         self._addresses = {
-            server.name: f"127.{block}.{place // 254 % 255}.{1 + place % 254}"
+            server.name: f"127.{1 + first % 254}.{(second + place // 254) % 256}.{1 + place % 254}"
             for place, server in enumerate(cluster.servers)
         }
 

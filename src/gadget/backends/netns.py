@@ -8,7 +8,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 
 from gadget.backends.netns_plan import Node, Plan, build_plan, namespace_prefix
@@ -18,6 +19,7 @@ from gadget.model.resources import Resources
 
 # Every call ends by then, even if the kernel's network lock is stuck.
 _MOST_SECONDS = 30.0
+_KILL_SECONDS = 1.0
 _FORWARDING = (
     "echo 1 >/proc/sys/net/ipv4/ip_forward && "
     "for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 >$f || exit 1; done"
@@ -116,11 +118,8 @@ def why_no_namespaces(instance: str = "") -> str:
     if why := why_no_tools():
         return why
     some = Resources({"gpu": 1})
-    trial = Cluster(
-        (Server("a", some), Server("b", some)),
-        ("switch",),
-        (Link(("a", "switch"), 1), Link(("b", "switch"), 1)),
-    )
+    links = (Link(("a", "switch"), 1), Link(("b", "switch"), 1))
+    trial = Cluster((Server("a", some), Server("b", some)), ("switch",), links)
     namespaces = Namespaces(trial, f"trial of {instance or os.getpid()}")
     try:
         try:
@@ -145,15 +144,32 @@ def _batch(tool: Sequence[str], lines: Iterable[str]) -> None:
 
 def _run(command: Sequence[str], text: str = "") -> str:
     shown = " ".join(command)
+    pipe = subprocess.PIPE
     try:
-        done = subprocess.run(
-            command, input=text, capture_output=True, text=True, timeout=_MOST_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise NetworkFailed(f"`{shown}` did not end within {_MOST_SECONDS:g} s") from None
+        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     except OSError as error:
         raise NetworkFailed(f"`{shown}` cannot be run ({error.strerror})") from None
-    if done.returncode != 0:
-        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+    with _closing_pipes(child):
+        try:
+            out, told = child.communicate(text, timeout=_MOST_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            # One that waits in the kernel does not hear it: it is left behind, never waited for.
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_KILL_SECONDS)
+            raise NetworkFailed(f"`{shown}` did not end within {_MOST_SECONDS:g} s") from None
+    if child.returncode != 0:
+        said = " ".join(told.split()) or f"exit code {child.returncode}"
         raise NetworkFailed(f"`{shown}` failed: {said}")
-    return done.stdout
+    return out
+
+
+@contextmanager
+def _closing_pipes(child: "subprocess.Popen[str]") -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for stream in (child.stdin, child.stdout, child.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()

@@ -34,21 +34,22 @@ main=$!
 # A signal ends the waiting, not what is waited for.
 while wait "$main"; kill -0 "$main" 2>/dev/null; do :; done
 """
-_FIND_RANK = """while read -r node place found; do
-  [ "$node" = "$SLURMD_NODENAME" ] && [ "$place" = "$SLURM_LOCALID" ] && rank=$found
+_FIND_RANK = """while read -r _gadget_node _gadget_place _gadget_found; do
+  [ "$_gadget_node" = "$SLURMD_NODENAME" ] && [ "$_gadget_place" = "$SLURM_LOCALID" ] && \
+    _gadget_rank=$_gadget_found
 done <{folder}/ranks
-[ -n "$rank" ] || {{ echo "no rank is for place $SLURM_LOCALID on $SLURMD_NODENAME" >&2; exit 1; }}
+[ -n "$_gadget_rank" ] || {{ echo "no rank is for place $SLURM_LOCALID on $SLURMD_NODENAME" >&2; exit 1; }}
 """
 _LAUNCH = """[ ! -e {folder}/leaving.json ] || exit 0
-exec sh {folder}/"$rank".sh
+exec sh {folder}/"$_gadget_rank".sh
 """
 # The worker alone is asked, not what it has started; and once. It may be about to start.
 _ASK = """tries=0
-while [ ! -s {folder}/"$rank".worker ] && [ ! -e {folder}/"$rank".exit ] && [ $tries -lt 100 ]; do
+while [ ! -s {folder}/"$_gadget_rank".worker ] && [ ! -e {folder}/"$_gadget_rank".exit ] && [ $tries -lt 100 ]; do
   sleep 0.1; tries=$((tries + 1))
 done
-if [ ! -e {folder}/"$rank".asked ] && [ ! -e {folder}/"$rank".exit ]; then
-  read -r pid rest <{folder}/"$rank".worker && : >{folder}/"$rank".asked && kill -TERM "$pid"
+if [ ! -e {folder}/"$_gadget_rank".asked ] && [ ! -e {folder}/"$_gadget_rank".exit ]; then
+  read -r pid rest <{folder}/"$_gadget_rank".worker && : >{folder}/"$_gadget_rank".asked && kill -TERM "$pid"
 fi
 exit 0
 """
@@ -206,7 +207,7 @@ def _write_rank(
     words = [quote(f"{name}={value}") for name, value in env.items()]
     if devices := gpu and "CUDA_VISIBLE_DEVICES" not in {**order.env, **dict(program.env)}:
         own = quote(f"CUDA_VISIBLE_DEVICES={env['CUDA_VISIBLE_DEVICES']}")
-        words = ['CUDA_VISIBLE_DEVICES="$devices"', *(word for word in words if word != own)]
+        words = ['CUDA_VISIBLE_DEVICES="$_gadget_devices"', *(word for word in words if word != own)]
     first = place * gpu
     working_dir = program.working_dir or str(folder.work(key.job))
     size = sum(len(word) + 9 for word in (*words, *map(quote, program.command)))
@@ -222,7 +223,7 @@ def _write_rank(
         ),
         search="" if search is None else f"PATH={quote(search)}\n",
         check=_check_command(program.command[0]),
-        devices=f'devices=$(echo "$CUDA_VISIBLE_DEVICES" | cut -d, -f{first + 1}-{first + gpu})\n'
+        devices=f'_gadget_devices=$(echo "$CUDA_VISIBLE_DEVICES" | cut -d, -f{first + 1}-{first + gpu})\n'
         if devices
         else "",
         env=" ".join(words),

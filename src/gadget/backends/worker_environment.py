@@ -68,12 +68,21 @@ def build_worker_environment(
 
 def why_it_cannot_start(program: Program, working_dir: Path, env: Mapping[str, str]) -> str:
     """Why a program cannot be started on this machine, in words for its owner; empty when it can."""
+    try:
+        return _why_no_folder(working_dir) or _why_no_command(
+            program.command[0], working_dir, env.get("PATH", os.defpath)
+        )
+    except (OSError, ValueError) as error:  # a name too long for any file
+        return f"run.command or run.working_dir is no path that can be used ({error}). Correct it."
+
+
+def _why_no_folder(working_dir: Path) -> str:
     if not working_dir.is_dir():
         what = "is no folder" if working_dir.exists() else "does not exist"
         return f"run.working_dir {str(working_dir)!r} {what}. Make it, or correct the path."
     if not os.access(working_dir, os.X_OK):
         return f"run.working_dir {str(working_dir)!r} may not be entered. Correct its permissions."
-    return _why_no_command(program.command[0], working_dir, env.get("PATH", os.defpath))
+    return ""
 
 
 def _why_no_command(word: str, working_dir: Path, search: str) -> str:

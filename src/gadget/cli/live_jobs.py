@@ -186,6 +186,10 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     if steps["measured"] is not None:
         predicted = "" if steps["predicted"] is None else f", predicted {steps['predicted']:.4g} s"
         rows.append(("iteration", f"{steps['measured']:.4g} s{predicted}"))
+    speed = found["work_per_second"]
+    if speed["measured"] is not None:
+        predicted = "" if speed["predicted"] is None else f", predicted {speed['predicted']:.4g}"
+        rows.append(("work a second", f"{speed['measured']:.4g}{predicted}"))
     if waiting is not None:
         rows += [
             ("waits for", waiting["reason"]),

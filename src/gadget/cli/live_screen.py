@@ -22,6 +22,9 @@ _COLOURS = (
 )  # fmt: skip
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _MOST_CELLS = 32
+# So that servers and rings stand side by side in 80 columns.
+_NAME_WIDTH = 16
+_BAR_WIDTH = 12
 _STATES = {"drained": "yellow", "down": "red"}
 
 
@@ -66,10 +69,19 @@ def draw(shot: Shot, marks: Marks, *, rows: int, trouble: str | None = None) -> 
     share = max(4, (rows - 9) // 3)
     side = Table.grid(padding=(0, 3))
     side.add_row(_draw_cluster(shot.nodes, marks, share), _draw_rings(shot.running, marks, share))
-    parts: list[RenderableType] = [_draw_head(shot, trouble)]
-    parts += [plain(f"fault: {fault['topic']}: {fault['text']}") for fault in shot.status["faults"]]
+    faults = [plain(f"fault: {fault['topic']}: {fault['text']}") for fault in shot.status["faults"]]
+    for line in faults:
+        line.stylize("red")
+    head = _draw_head(shot, trouble)
     return Group(
-        *parts, Text(), side, Text(), _draw_queue(shot.queue, share), Text(), _draw_events(shot.events, share)
+        head,
+        *faults,
+        Text(),
+        side,
+        Text(),
+        _draw_queue(shot.queue, share),
+        Text(),
+        _draw_events(shot.events, share),
     )
 
 
@@ -81,10 +93,12 @@ def _draw_head(shot: Shot, trouble: str | None) -> RenderableType:
     used = ", ".join(f"{name} {100 * share:.0f}%" for name, share in status["utilisation"].items())
     jobs = ", ".join(f"{count} {word}" for word, count in status["jobs"].items() if count)
     grid = Table.grid(padding=(0, 2))
+    for _ in range(4):
+        grid.add_column(no_wrap=True)
     grid.add_row(
         plain(f"gadget {status['mode']} · {status['engine']} · {status['policy']}"),
         Text(f"slot {status['slot']}", style="bold"),
-        ProgressBar(total=length, completed=min(length, max(0.0, length - left)), width=20),
+        ProgressBar(total=length, completed=min(length, max(0.0, length - left)), width=_BAR_WIDTH),
         Text(trouble or due, style="bold red" if trouble else ""),
     )
     lines = [f"jobs: {jobs or 'none'}", f"used: {used}"]
@@ -111,7 +125,7 @@ def _draw_cluster(nodes: dict[str, Any], marks: Marks, most_rows: int) -> Render
         shown = sorted(shown, key=lambda node: not node["workers"])[:most_rows]
     for node in shown:
         state = Text("" if node["state"] == "up" else node["state"], style=_STATES.get(node["state"], ""))
-        made.add_row(plain(node["name"]), _draw_cells(node, resource, cell, marks), state)
+        made.add_row(_short(node["name"]), _draw_cells(node, resource, cell, marks), state)
     if nodes["total"] > len(shown):
         made.add_row(f"… and {nodes['total'] - len(shown)} more", "", "")
     return Group(title, made)
@@ -127,7 +141,7 @@ def _draw_cells(node: dict[str, Any], resource: str, cell: float, marks: Marks) 
 
 
 def _draw_rings(running: list[dict[str, Any]], marks: Marks, most_rows: int) -> RenderableType:
-    made = table(f"{len(running)} running", "", "job", "#workers", "", "", "")
+    made = table(f"{len(running)} running", "", "", "#", "", "")
     made.show_header = False
     for job in running[:most_rows]:
         name, work = job["name"], job["work"]
@@ -135,22 +149,28 @@ def _draw_rings(running: list[dict[str, Any]], marks: Marks, most_rows: int) -> 
         bar: RenderableType = Text(f"{work['done']:.6g} done", style="dim")
         part = ""
         if work["total"]:
-            bar = ProgressBar(total=work["total"], completed=min(work["done"], work["total"]), width=20)
+            done = min(work["done"], work["total"])
+            colour = marks.colour(name)
+            bar = ProgressBar(
+                work["total"], done, width=_BAR_WIDTH, complete_style=colour, finished_style=colour
+            )
             part = f"{100 * min(1.0, work['done'] / work['total']):.0f}%"
-        phase = "" if job["phase"] in ("running", None) else job["phase"]
-        made.add_row(letter, plain(name), f"×{job['size']}", bar, part, phase)
+        if job["phase"] not in ("running", None):
+            part = job["phase"]
+        made.add_row(letter, _short(name), f"×{job['size']}", bar, part)
     if len(running) > most_rows:
-        made.add_row("", f"… and {len(running) - most_rows} more", "", "", "", "")
+        made.add_row("", f"… and {len(running) - most_rows} more", "", "", "")
+    for column in made.columns:
+        column.no_wrap = True
     return made
 
 
 def _draw_queue(queue: dict[str, Any], most_rows: int) -> RenderableType:
     made = table(f"{queue['total']} waiting", "", "", "")
     made.show_header = False
-    made.columns[2].no_wrap = True
-    made.columns[2].overflow = "ellipsis"
+    _cut_last(made)
     for job in queue["jobs"][:most_rows]:
-        made.add_row(plain(job["name"]), plain(job["reason"]), plain(job["detail"]))
+        made.add_row(_short(job["name"]), plain(job["reason"]), plain(job["detail"]))
     if queue["total"] > most_rows:
         made.add_row(f"… and {queue['total'] - most_rows} more", "", "")
     return made
@@ -159,8 +179,23 @@ def _draw_queue(queue: dict[str, Any], most_rows: int) -> RenderableType:
 def _draw_events(events: list[dict[str, Any]], most_rows: int) -> RenderableType:
     made = table("what happened last", "", "")
     made.show_header = False
-    made.columns[1].no_wrap = True
-    made.columns[1].overflow = "ellipsis"
+    _cut_last(made)
     for entry in reversed(events[-most_rows:]):
         made.add_row(tell_time(entry["at"]), plain(tell_event(entry)))
     return made
+
+
+def _cut_last(made: Table) -> None:
+    """A row is a line: the last column has what the others leave."""
+    made.expand = True
+    for column in made.columns:
+        column.no_wrap = True
+    made.columns[-1].overflow = "ellipsis"
+    made.columns[-1].ratio = 1
+
+
+def _short(name: str) -> Text:
+    """A name that leaves room for what stands beside it."""
+    shown = plain(name)
+    shown.truncate(_NAME_WIDTH, overflow="ellipsis")
+    return shown

@@ -90,7 +90,7 @@ def _follow(client: "Client", names: list[str], shown: Shown) -> None:
             name: bars.add_task(escape(printable(name)), total=None, told="") for name in names
         }
         while True:
-            found = {name: one for name, one in _list_jobs(client).items() if name in tasks}
+            found = _find_jobs(client, names)
             for name, one in found.items():
                 told = one["reason"] or (f"{one['size']} workers" if one["size"] else "")
                 bars.update(
@@ -103,10 +103,10 @@ def _follow(client: "Client", names: list[str], shown: Shown) -> None:
                 break
             time.sleep(_LOOK_SECONDS)
     if shown is Shown.JSON:
-        print_json({"names": names, "jobs": [found[name] for name in names if name in found]})
-    failed = [name for name in names if name not in found or found[name]["status"] != "finished"]
+        print_json({"names": names, "jobs": [found[name] for name in names]})
+    failed = [name for name in names if found[name]["status"] != "finished"]
     for name in failed:
-        console.print(plain(f"{name}: {found[name]['status'] if name in found else 'is gone'}"))
+        console.print(plain(f"{name}: {found[name]['status']}"))
     if failed:
         raise typer.Exit(1)
 
@@ -123,8 +123,12 @@ def _bars(console: Console) -> Progress:
     )
 
 
-def _list_jobs(client: "Client") -> dict[str, dict[str, Any]]:
-    return {one["name"]: one for one in client.get("/jobs", limit=10_000)["jobs"]}
+def _find_jobs(client: "Client", names: list[str]) -> dict[str, dict[str, Any]]:
+    from gadget.api.client import quote_name  # noqa: PLC0415 - as in connect
+
+    # One page has them all, but where very many came after them.
+    listed = {one["name"]: one for one in client.get("/jobs", limit=10_000)["jobs"]}
+    return {name: listed.get(name) or client.get(f"/jobs/{quote_name(name)}") for name in names}
 
 
 def _try_out(client: "Client", jobs: list[Job], policy: str | None, seed: int, shown: Shown) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 from rich.live import Live
 
 from gadget.cli.console import Shown, ShownOption, output
@@ -55,10 +56,19 @@ def watch(
 
 def show_live(client: "Client", *, every: float, is_over: Callable[[], bool] = lambda: False) -> None:
     """The live screen, until Ctrl-C or until it is over."""
-    shot, marks, console = _look(client), Marks(), output()
-    with Live(
-        draw(shot, marks, rows=console.height), console=console, screen=True, auto_refresh=False
-    ) as live:
+    console = output()
+    try:
+        _run(client, console, every, is_over)
+    finally:
+        # Ctrl-C may come while the screen is being made, which nothing would undo then.
+        console.set_alt_screen(False)
+        console.show_cursor()
+
+
+def _run(client: "Client", console: Console, every: float, is_over: Callable[[], bool]) -> None:
+    shot, marks = _look(client), Marks()
+    first = draw(shot, marks, rows=console.height)
+    with Live(first, console=console, screen=True, auto_refresh=False) as live:
         while not is_over():
             time.sleep(every)
             trouble = None

@@ -42,6 +42,7 @@ from gadget.engine.events import (
     SlotObserved,
     SlotServed,
 )
+from gadget.engine.standing import Standing
 from gadget.errors import BrokenConstraint, JournalFailed
 from gadget.live.backoff import Backoff
 from gadget.live.clock import Clock
@@ -56,11 +57,13 @@ from gadget.live.origin import Log, Origin
 from gadget.live.settings import Settings
 from gadget.live.showing import show_rings
 from gadget.live.speeds import Speeds
+from gadget.live.surveying import find_missing_slots, take_stock
 from gadget.live.tally import Tally
 from gadget.live.view import Mode, View
 from gadget.model.cluster import Cluster
 from gadget.model.decision import Decision
 from gadget.model.job import Job
+from gadget.policies.registry import build_policy
 
 _ASLEEP_SECONDS = 5.0
 """If nobody ticked for so long, it was us who did not listen."""
@@ -91,9 +94,11 @@ class Controller:
         self._clock, self._settings, self._env_for = clock, settings, env_for
         self._speeds = Speeds()
         self._backoff = Backoff(settings.spacing_seconds)
+        self._standing = Standing(build_policy(settings.policy))
         self._cluster: Cluster = origin.state.cluster
         self._away: dict[str, str] = {}
         self._engine_is_there = False
+        self._must_survey = False
         self._urgent = False
         self._ticked = clock.steady()
         # The time since the decision, as far as the wall clock can be believed over a restart.
@@ -108,7 +113,7 @@ class Controller:
         known = self.state.cluster
         self._cluster = known if inventory.cluster == known else inventory.cluster
         self._away = dict.fromkeys(inventory.away, "it cannot be reached")
-        self._note("service", f"started on {self._backend.name} with {self._settings.policy}")
+        self._record(Noted("service", f"started on {self._backend.name} with {self._settings.policy}"))
         self._survey()
 
     def submit(self, jobs: Sequence[Job]) -> None:
@@ -154,7 +159,7 @@ class Controller:
             case EngineWentAway():
                 self._lose_engine(report.reason)
             case EngineCameBack():
-                self._survey()
+                self._must_survey = True
 
     # What is due.
 
@@ -165,6 +170,8 @@ class Controller:
             self.fleet.forgive(started)
         self._ticked = started
         try:
+            if self._must_survey:
+                self._survey()
             self._close_slot_if_over()
             self._follow_world()
             if self._is_due():
@@ -239,7 +246,9 @@ class Controller:
         try:
             steady = self._clock.steady()
             resting = self._backoff.find_resting(self.state, steady)
-            decision = decide(self.state, self._decider, self.fleet, resting, steady)
+            decision = decide(
+                self.state, self._decider, self._standing, fleet=self.fleet, resting=resting, steady=steady
+            )
         except (DecisionFailed, BrokenConstraint) as error:
             self.tally.count_failed_decision()
             self.faults.begin("solver", str(error), self._clock.wall())
@@ -295,9 +304,6 @@ class Controller:
         entries = self._journal.append(events, self._clock.wall())
         self.state, self._last = state, entries[-1].number
 
-    def _note(self, topic: str, text: str) -> None:
-        self._record(Noted(topic, text))
-
     # What is ordered.
 
     def _order(self) -> None:
@@ -331,28 +337,23 @@ class Controller:
 
     def _survey(self) -> None:
         """Compare what the engine has with what should run; the next tick acts on the difference."""
+        self._must_survey = False
         try:
             found = self._backend.survey()
         except EngineAway as error:
             self._lose_engine(str(error))
             return
-        wanted = find_wanted(self.state)
-        before, self.fleet.rings = self.fleet.rings, {}
-        for one in found:
-            record = self.state.active.get(one.key.job) or self.state.ended.get(one.key.job)
-            known = before.get(one.key)
-            job = None if record is None else record.job
-            self.fleet.add(one, job, self._clock.wall(), self._clock.steady())
-            if known is not None:
-                self.fleet.rings[one.key] = replace(known, phase=one.phase, reason=one.reason)
-            elif one.key in wanted and not one.phase.is_over:
-                self.tally.count_adopted()
-                self._note("ring", f"{one.key} was found {one.phase}; it goes on")
-            elif not one.phase.is_over:
-                self.tally.count_stray()
-                self._note("ring", f"{one.key} was found {one.phase} and should not be; it is stopped")
+        wall, steady = self._clock.wall(), self._clock.steady()
+        stock = take_stock(self.state, self.fleet, found, wall=wall, steady=steady)
+        self.fleet = Fleet(stock.rings)
+        self.tally.count_found(stock.adopted, stock.strays)
         self._engine_is_there = True
         self.faults.end("engine")
+        settings = self._settings
+        missing = find_missing_slots(self.state, found, policy=settings.policy, seed=settings.seed)
+        # What is known of the world does not depend on whether this can be written down, so it comes last.
+        if events := (*missing, *stock.notes):
+            self._record(*events)
 
     def stop_rings(self) -> None:
         """Take every ring out of the world in good order; their jobs wait for a later life."""

@@ -8,6 +8,7 @@ import pickle
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -119,8 +120,9 @@ class _Process:
     def ask(self, snapshot: Snapshot, limit: float) -> Decision:
         try:
             self._wait_until_ready(limit)
-            self._pipe.send_bytes(self._sent.pack(snapshot))
-            answer = self._receive(limit)
+            with self._killing_after(limit):
+                self._pipe.send_bytes(self._sent.pack(snapshot))
+                answer = self._sent.unpack(self._pipe.recv_bytes())
         except (EOFError, OSError) as error:
             self.is_lost = True
             self._process.join(1)
@@ -142,11 +144,27 @@ class _Process:
         self._pipe.recv_bytes()
         self._is_ready = True
 
-    def _receive(self, limit: float) -> Any:
-        if not self._pipe.poll(limit):
+    @contextlib.contextmanager
+    def _killing_after(self, limit: float) -> Iterator[None]:
+        """One that hangs in the middle of reading or writing would block us: only its end helps."""
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            self._process.kill()
+
+        timer = threading.Timer(limit, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except (EOFError, OSError):
+            if not late.is_set():
+                raise
             self.is_lost = True
-            raise DecisionFailed(f"the solver took longer than {limit:g} s")
-        return self._sent.unpack(self._pipe.recv_bytes())
+            raise DecisionFailed(f"the solver took longer than {limit:g} s") from None
+        finally:
+            timer.cancel()
 
     def end(self) -> None:
         self.is_lost = True

@@ -36,6 +36,8 @@ class Presence:
     """When we first knew of it, in steady seconds."""
     up: float | None = None
     """When it began to run, in steady seconds."""
+    was_found: bool = False
+    """It was there before we were: what it says of its beginning is old."""
     reason: str = ""
     dismissed: bool = False
     hung: bool = False
@@ -72,7 +74,9 @@ class Fleet:
         """Its rings, oldest first."""
         return sorted((one for one in self.rings.values() if one.key.job == job), key=lambda one: one.key)
 
-    def add(self, found: RingFound, job: Job | None, wall: float, steady: float) -> Presence:
+    def add(
+        self, found: RingFound, job: Job | None, wall: float, steady: float, *, was_found: bool = False
+    ) -> Presence:
         """Take note of a ring that was ordered or found."""
         size = found.ring.size
         made = Presence(
@@ -83,6 +87,7 @@ class Fleet:
             since=wall,
             began=steady,
             up=steady if found.phase is RingPhase.RUNNING else None,
+            was_found=was_found,
             reason=found.reason,
             heard=(None,) * size,
         )
@@ -126,7 +131,8 @@ class Fleet:
 def _count(one: Presence, word: Word, work: float, steady: float) -> Presence:
     match word.kind:
         case Kind.RESUMED:
-            return replace(one, resumed=work, work=work, safe_work=work, stretch=None)
+            # A worker that lost its connection tells of its beginning again; it has come further since.
+            return one if one.work is not None else replace(one, resumed=work, work=work, safe_work=work)
         case Kind.CHECKPOINT:
             return replace(one, safe_work=work, work=max(work, one.work or 0.0))
         case Kind.PROGRESS | Kind.DONE:

@@ -54,18 +54,17 @@ def find_happenings(state: State, fleet: Fleet, world: World) -> Happened:
     """Everything that the state does not know yet."""
     new = Happened()
     wanted = dict(find_wanted(state))
-    ended: set[str] = set()
+    finished = _find_finished(state, fleet)
+    for one in finished.values():
+        new.events.append(_finish(state, one, world.share))
+    wanted = {key: ring for key, ring in wanted.items() if key.job not in finished}
     for key, reason in _find_lost(state, world, wanted):
         new.events.append(_break(state, key, fleet.rings.get(key), reason, Cause.SERVER, world.share))
         del wanted[key]
     new.events.extend(_find_changes(state, world))
     for one in fleet:
         if one.is_over:
-            if one.phase is RingPhase.FINISHED and one.key.job in state.active.keys() - ended:
-                new.events.append(_finish(state, one, world.share))
-                ended.add(one.key.job)
-                wanted = {key: ring for key, ring in wanted.items() if key.job != one.key.job}
-            elif one.key in wanted:
+            if one.key in wanted:
                 reason = one.reason or "it left without being asked"
                 new.events.append(_break(state, one.key, one, reason, Cause.WORKER, world.share))
                 del wanted[one.key]
@@ -77,10 +76,27 @@ def find_happenings(state: State, fleet: Fleet, world: World) -> Happened:
                 new.events.append(_break(state, one.key, one, silence, Cause.HUNG, world.share))
                 new.hung.append(one.key)
                 del wanted[one.key]
-            elif one.resumed is not None:
+            elif _can_be_compared(one):
                 new.events.extend(_compare_start(state, one))
                 new.looked_at.append(one.key)
     return new
+
+
+def _find_finished(state: State, fleet: Fleet) -> Mapping[str, Presence]:
+    """Rings that say that their jobs are done, by job. Whatever else befell such a job counts no more."""
+    return {
+        one.key.job: one
+        for one in fleet
+        if one.phase is RingPhase.FINISHED
+        and one.key.job in state.active
+        # An older one belongs to a job that had the same name, and was forgotten.
+        and one.key.number >= state.active[one.key.job].arrived
+    }
+
+
+def _can_be_compared(one: Presence) -> bool:
+    """Whether it is known how far a ring was when it began, or how far one is that began long ago."""
+    return one.resumed is not None and (not one.was_found or one.stretch is not None)
 
 
 def _find_lost(state: State, world: World, wanted: Mapping[RingKey, Ring]) -> Iterator[tuple[RingKey, str]]:
@@ -127,9 +143,10 @@ def _finish(state: State, one: Presence, share: float) -> JobFinished:
 def _compare_start(state: State, one: Presence) -> Iterator[Event]:
     assert one.resumed is not None  # the caller asked
     credited = state.active[one.key.job].active.work_done or 0.0
-    if one.resumed < credited * (1 - TOLERANCE):
+    reached = max(one.resumed, one.work or 0.0)
+    if reached < credited * (1 - TOLERANCE):
         why = one.note or "its newest checkpoint was missing or unreadable"
-        yield WorkLost(one.key.job, one.resumed, f"went on from {one.resumed:g} of {credited:g} work: {why}")
+        yield WorkLost(one.key.job, reached, f"went on from {one.resumed:g} of {credited:g} work: {why}")
 
 
 def _find_silence(one: Presence, steady: float) -> str | None:

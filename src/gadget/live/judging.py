@@ -5,11 +5,13 @@ from dataclasses import replace
 
 from gadget.backends.backend import RingKey
 from gadget.engine.decide import snapshot_of
+from gadget.engine.standing import Standing
 from gadget.engine.state import State
 from gadget.errors import BrokenConstraint
 from gadget.live.decider import Decider
 from gadget.live.fleet import Fleet
 from gadget.live.holding import bring_back, set_aside
+from gadget.live.room import Room
 from gadget.model.claims import find_false_claims
 from gadget.model.decision import Decision, Waiting
 from gadget.model.referee import find_violations
@@ -18,16 +20,29 @@ from gadget.model.snapshot import Snapshot
 
 
 def decide(
-    state: State, decider: Decider, fleet: Fleet, resting: Mapping[str, float], steady: float
+    state: State,
+    decider: Decider,
+    last: Standing,
+    *,
+    fleet: Fleet,
+    resting: Mapping[str, float],
+    steady: float,
 ) -> Decision:
-    """What the present slot gets; BrokenConstraint if the policy broke its promise."""
+    """What the present slot gets; BrokenConstraint if the policy broke its promise.
+
+    As in the simulator, nobody is asked while the last decision stands.
+    """
     shown = _without_resting(snapshot_of(state), resting)
     held = _find_held(state, shown, fleet, steady)
     if held:
         decision = bring_back(shown, decider.decide(set_aside(shown, held)), held)
+        _judge(shown, decision)
+    elif (standing := last.find(state, shown)) is not None:
+        decision = standing
     else:
         decision = decider.decide(shown)
-    _judge(shown, decision)
+        _judge(shown, decision)
+        last.note(shown, decision)
     if not resting:
         return decision
     return replace(decision, waiting=(*decision.waiting, *(_explain(state, *one) for one in resting.items())))
@@ -54,13 +69,17 @@ def _explain(state: State, job: str, seconds: float) -> Waiting:
 def _find_held(state: State, shown: Snapshot, fleet: Fleet, steady: float) -> frozenset[str]:
     """Jobs whose rings have not run for their `min_runtime_seconds` yet."""
     held = set()
+    room = Room(shown.cluster)
     for ring in shown.running.rings:
         active = shown.job_by_name[ring.job]
         number = state.active[ring.job].ring_since
         if not active.job.min_runtime_seconds or number is None or ring.size > active.largest_ring:
             continue
         one = fleet.rings.get(RingKey(ring.job, number))
-        if one is not None and (one.up is None or steady - one.up < active.job.min_runtime_seconds):
+        is_young = one is not None and (one.up is None or steady - one.up < active.job.min_runtime_seconds)
+        # The cluster may have shrunk since.
+        if is_young and room.fits(ring, active.job):
+            room.take(ring, active.job)
             held.add(ring.job)
     return frozenset(held)
 

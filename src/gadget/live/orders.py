@@ -48,8 +48,10 @@ def find_starts(state: State, fleet: Fleet) -> Iterator[Start]:
     world; and no ring starts while an older one of its job is there, so nothing runs twice.
     """
     present = [one for one in fleet if not one.is_over]
-    # What nobody knows takes room that nobody knows of; it is leaving.
     room = Room(state.cluster, ((one.ring, one.job) for one in present if one.job is not None))
+    for one in present:
+        if one.job is None:
+            room.close(one.ring)
     busy = {one.key.job for one in present}
     for key, ring in find_wanted(state).items():
         job = state.active[key.job].job

@@ -16,8 +16,13 @@ class Room:
         self._cluster = cluster
         self._on_server: defaultdict[tuple[str, str], float] = defaultdict(float)
         self._on_link: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self._closed: set[str | tuple[str, str]] = set()
         for ring, job in rings:
             self.take(ring, job)
+
+    def close(self, ring: Ring) -> None:
+        """Nothing fits where this ring is: nobody knows how much it takes."""
+        self._closed.update(ring.workers, ring.hops())
 
     def take(self, ring: Ring, job: Job) -> None:
         """Count a ring in, (4) and (9)."""
@@ -31,13 +36,19 @@ class Room:
         """Whether the ring would overload nothing beside those that are counted in."""
         more = Room(self._cluster, [(ring, job)])
         servers, links = self._cluster.server_by_name, self._cluster.neighbours
-        return all(
-            server in servers
-            and _holds(servers[server].resources.get(resource, 0), self._on_server[server, resource] + amount)
-            for (server, resource), amount in more._on_server.items()
-        ) and all(
-            b in links.get(a, {}) and _holds(links[a][b], self._on_link[a, b] + gbps)
-            for (a, b), gbps in more._on_link.items()
+        return (
+            self._closed.isdisjoint((*ring.workers, *ring.hops()))
+            and all(
+                server in servers
+                and _holds(
+                    servers[server].resources.get(resource, 0), self._on_server[server, resource] + amount
+                )
+                for (server, resource), amount in more._on_server.items()
+            )
+            and all(
+                b in links.get(a, {}) and _holds(links[a][b], self._on_link[a, b] + gbps)
+                for (a, b), gbps in more._on_link.items()
+            )
         )
 
 

@@ -53,9 +53,11 @@ class LiveService:
         self._inbox.put(lambda: None)
         if self._thread.is_alive():
             self._thread.join(_PATIENCE_SECONDS)
-        if not keep_rings:
-            self._stop_rings()
-        self._backend.close(keep_rings=keep_rings)
+        try:
+            if not keep_rings:
+                self._stop_rings()
+        finally:  # also when that could not be written down
+            self._backend.close(keep_rings=keep_rings)
 
     def report(self, report: Report) -> None:
         """The engine reported."""
@@ -136,9 +138,15 @@ class LiveService:
 
     def _take_inbox(self, seconds: float) -> None:
         with contextlib.suppress(queue.Empty):
-            self._inbox.get(timeout=max(seconds, 0.001))()
+            self._do(self._inbox.get(timeout=max(seconds, 0.001)))
             for _ in range(_MOST_AT_ONCE):
-                self._inbox.get_nowait()()
+                self._do(self._inbox.get_nowait())
+
+    def _do(self, told: Callable[[], None]) -> None:
+        try:
+            told()
+        except Exception:  # one thing that cannot be taken must not end all the others
+            _logger.exception("something that was told could not be taken")
 
     def _publish(self) -> None:
         with self._news:

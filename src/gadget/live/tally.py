@@ -36,13 +36,10 @@ class Tally:
         """A ring was asked to leave."""
         self.counts = replace(self.counts, dismissals=self.counts.dismissals + 1)
 
-    def count_adopted(self) -> None:
-        """A ring of an earlier life goes on."""
-        self.counts = replace(self.counts, adopted=self.counts.adopted + 1)
-
-    def count_stray(self) -> None:
-        """A ring was found that should not be."""
-        self.counts = replace(self.counts, strays=self.counts.strays + 1)
+    def count_found(self, adopted: int, strays: int) -> None:
+        """Rings of an earlier life go on, or should not be."""
+        now = self.counts
+        self.counts = replace(now, adopted=now.adopted + adopted, strays=now.strays + strays)
 
     def count_failures(self, events: Iterable[Event]) -> None:
         """Rings broke, by cause."""

@@ -17,6 +17,7 @@ from gadget.engine.events import (
     SlotDecided,
     SlotServed,
 )
+from gadget.engine.standing import Standing
 from gadget.engine.state import State, begin
 from gadget.errors import BrokenConstraint
 from gadget.model.claims import find_false_claims
@@ -28,7 +29,6 @@ from gadget.model.referee import Violation, find_violations
 from gadget.model.snapshot import Scenario, Snapshot
 from gadget.policies.policy import Policy
 from gadget.simulate.network import NetworkMode, find_work, is_measured, without_limits
-from gadget.simulate.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)

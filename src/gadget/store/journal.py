@@ -262,7 +262,7 @@ class Journal:
     def _complaining(self) -> Iterator[None]:
         try:
             yield
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeDecodeError) as error:
             if is_damage(error):
                 raise BadJournal(f"{self._path}: is damaged ({reason_of(error)}). {MEND}.") from None
             raise JournalFailed(

@@ -49,6 +49,8 @@ def open_reader(path: Path) -> Engine:
 
 def is_damage(error: Exception) -> bool:
     """True when the file itself is broken, and not only in the way."""
+    if isinstance(error, UnicodeDecodeError):
+        return True  # the driver stumbles over a complaint that cites damaged text
     code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or any(
         said in reason_of(error) for said in _SAID_OF_DAMAGE

@@ -150,7 +150,7 @@ class Tokens:
     def _complaining(self) -> Iterator[None]:
         try:
             yield
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeDecodeError) as error:
             raise BadFile(
                 f"{self._path}: cannot be used as a file of tokens ({reason_of(error)}). "
                 "Look for room and permissions on its disk, or move it away to begin anew."

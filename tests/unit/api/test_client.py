@@ -1,7 +1,9 @@
 """The client finds its service, and says in one line why it cannot reach it."""
 
+import contextlib
 import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from gadget.api.app import build_app
 from gadget.api.client import Client, quote_name
 from gadget.api.home import find_home
 from gadget.api.server import Server
-from gadget.errors import BadInput, BadOption, Refused, Unreachable
+from gadget.errors import BadInput, BadOption, GadgetError, Refused, Unreachable
 from tests.live_service import FoldedService, KnownTokens
 from tests.unit.api.worlds import RACKS, job, jobs
 
@@ -101,23 +103,21 @@ def test_answers_become_errors_by_their_meaning(address: str) -> None:
             client.post("/nodes/s0/undrain")
 
 
-def test_somebody_else_behind_the_address_is_noticed() -> None:
+@pytest.mark.parametrize("status", ["404 Not Found", "200 OK", "302 Found"])
+def test_somebody_else_behind_the_address_is_noticed(status: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
-            for _ in range(2):
-                connection, _ = listener.accept()
-                with connection:
-                    connection.recv(65536)
-                    connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nhi")
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nhi".encode())
 
         thread = threading.Thread(target=answer)
         thread.start()
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with Client(address, "t") as client, pytest.raises(Refused, match="no answer of a GADGET service"):
             client.get("/status")
-        with Client(address, "t") as client, pytest.raises(Refused, match="no answer of a GADGET service"):
-            next(client.follow())
         thread.join()
 
 
@@ -142,6 +142,38 @@ def test_a_server_has_a_port_of_its_own_and_gives_it_back() -> None:
     again.start()
     again.stop()
     again.stop()
+
+
+class StuckService(FoldedService):
+    def __init__(self) -> None:
+        super().__init__(RACKS)
+        self.asked, self.released = threading.Event(), threading.Event()
+
+    def drain(self, server: str) -> None:
+        self.asked.set()
+        self.released.wait(20)
+        super().drain(server)
+
+
+def test_a_server_ends_in_time_though_the_service_is_stuck() -> None:
+    service = StuckService()
+    server = Server(build_app(service, KnownTokens()))
+    server.start()
+
+    def ask() -> None:
+        with Client(server.address, "admin") as client, contextlib.suppress(GadgetError):
+            client.post("/nodes/s0/drain")
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert service.asked.wait(10)
+    began = time.monotonic()
+    server.stop(1.0)
+    took = time.monotonic() - began
+    service.released.set()
+    asking.join(10)
+    assert took < 4
+    assert not asking.is_alive()
 
 
 def test_a_host_that_is_none_is_said() -> None:

@@ -78,7 +78,7 @@ def test_without_a_number_a_page_holds_the_newest(ask: Ask, service: FoldedServi
     service.happen(*(Noted("test", str(n)) for n in range(1, 8)))
     numbers = [one["number"] for one in ask("GET", "/events", params={"limit": 3}).json()["events"]]
     assert numbers == [5, 6, 7]
-    for query in ({"after": -1}, {"limit": 0}, {"limit": 10**6}, {"after": "x"}):
+    for query in ({"after": -1}, {"limit": 0}, {"limit": 10**6}, {"after": "x"}, {"after": 10**30}):
         assert ask("GET", "/events", params=query).status_code == 422
 
 
@@ -116,6 +116,15 @@ def test_a_stream_goes_on_behind_the_last_event_that_was_seen(address: str, serv
         with stream(address, "/events/stream?after=0", **last) as lines:
             seen += [one["number"] for one in take(lines, min(250, 899 - len(seen)))]
     assert seen == list(range(1, 900))
+
+
+def test_an_id_that_is_no_number_of_ours_is_no_reason_to_break(address: str, service: FoldedService) -> None:
+    service.happen(Noted("test", "1"), Noted("test", "2"))
+    for odd in ("x", "-1", "", "1.5"):
+        with stream(address, "/events/stream?after=1", **{"Last-Event-ID": odd}) as lines:
+            assert [one["number"] for one in take(lines, 1)] == [2]
+    with stream(address, **{"Last-Event-ID": "9" * 40}) as lines:
+        assert ": still here" in (next(lines) for _ in range(6))
 
 
 def test_a_silent_stream_shows_that_it_is_alive(address: str) -> None:

@@ -118,15 +118,15 @@ def test_a_running_job_shows_the_ring_that_is_really_there(ask: Ask, service: Fo
     submit(ask, job("a"))
     service.decide()
     ring = service.view().rings["a"]
-    service.show(
-        rings={"a": replace(ring, work=40.0, safe_work=30.0, step_seconds=0.2, predicted_step_seconds=0.1)}
-    )
+    told = replace(ring, work=40.0, safe_work=30.0, step_seconds=0.2, predicted_step_seconds=0.1)
+    service.show(rings={"a": replace(told, work_per_second=9.0, predicted_work_per_second=8.0)})
     shown = ask("GET", "/jobs/a").json()
     assert (shown["status"], shown["phase"], shown["size"]) == ("running", "running", 2)
     assert shown["ring"]["workers"] == list(ring.ring.workers)
     assert shown["ring"]["number"] == 0
     assert shown["work"] == {"done": 40.0, "total": 100.0, "safe": 30.0, "lost": 0.0}
     assert shown["step_seconds"] == {"measured": 0.2, "predicted": 0.1}
+    assert shown["work_per_second"] == {"measured": 9.0, "predicted": 8.0}
     assert shown["waiting"] is None
     assert shown["decided_ring"]["workers"] == shown["ring"]["workers"]
 

@@ -1,15 +1,20 @@
 """Who may do what: every route but health and readiness needs a token with the right role."""
 
 import logging
+from pathlib import Path
 
 import httpx
 import pytest
 
 from gadget.api.app import build_app
+from gadget.api.client import Client
+from gadget.api.home import ADDRESS_FILE, TOKEN_FILE
 from gadget.api.server import Server
-from gadget.errors import BadFile, JournalFailed
-from gadget.store.tokens import Holder
-from tests.live_service import FoldedService, KnownTokens
+from gadget.backends.backend import EngineAway
+from gadget.errors import BadFile, GadgetError, JournalFailed, Unreachable
+from gadget.model.codec import read_jobs_content
+from gadget.store.tokens import Holder, Role, Tokens, ensure_local_token
+from tests.live_service import BEGAN, FoldedService, KnownTokens
 from tests.unit.api.conftest import Ask
 from tests.unit.api.worlds import RACKS, job, jobs
 
@@ -89,6 +94,32 @@ def test_metrics_may_be_open_to_everybody() -> None:
         server.stop()
 
 
+def test_tokens_of_the_store_let_in_until_they_are_revoked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GADGET_ADDRESS", raising=False)
+    monkeypatch.delenv("GADGET_TOKEN", raising=False)
+    with Tokens(tmp_path / "tokens.db") as tokens:
+        local = ensure_local_token(tokens, tmp_path / TOKEN_FILE, BEGAN)
+        viewer = tokens.make_token("ann", Role.VIEWER, BEGAN)
+        server = Server(build_app(FoldedService(RACKS), tokens))
+        server.start()
+        try:
+            (tmp_path / ADDRESS_FILE).write_text(server.address)
+            with Client.find(home=tmp_path) as client:
+                assert client.post("/nodes/s0/drain")["done"] == "drained"
+            with Client(server.address, viewer) as client:
+                assert client.get("/status")["servers"]["drained"] == 1
+                with pytest.raises(Unreachable, match="the token of ann has viewer"):
+                    client.post("/nodes/s0/undrain")
+                tokens.revoke_token("ann")
+                with pytest.raises(Unreachable, match="not known here"):
+                    client.get("/status")
+        finally:
+            server.stop()
+    assert local not in (viewer, "")
+
+
 class BrokenTokens:
     def find_token(self, text: str) -> Holder | None:
         raise BadFile(f"/secret/place: cannot be used to find {text}")
@@ -125,6 +156,31 @@ def test_a_fault_inside_tells_nothing_of_the_inside(
     assert (answer.status_code, answer.json()["error"]) == (status, word)
     assert "secret" not in answer.text
     assert "secret" in caplog.text
+
+
+class BusyService(FoldedService):
+    def cancel(self, job: str) -> None:
+        raise GadgetError(f"the service is busy and did not come to {job}. Try again.")
+
+    def read_log(self, job: str, *, rank: int, lines: int) -> str:
+        raise EngineAway(f"no answer about rank {rank} of {job}, {lines} lines")
+
+
+def test_who_cannot_now_says_so() -> None:
+    service = BusyService(RACKS)
+    service.submit(read_jobs_content(Path("jobs.json"), jobs(job("a"))))
+    server = Server(build_app(service, KnownTokens()))
+    server.start()
+    try:
+        with httpx.Client(headers={"Authorization": "Bearer admin"}, trust_env=False) as client:
+            busy = client.delete(f"{server.address}/v1/jobs/a")
+            away = client.get(f"{server.address}/v1/jobs/a/logs")
+    finally:
+        server.stop()
+    assert (busy.status_code, busy.json()["error"]) == (503, "not-now")
+    assert busy.json()["message"] == "the service is busy and did not come to a. Try again."
+    assert (away.status_code, away.json()["error"]) == (503, "not-now")
+    assert "the engine does not answer" in away.json()["message"]
 
 
 def test_what_is_no_route_is_answered_like_everything_else(ask: Ask) -> None:

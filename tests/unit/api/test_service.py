@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from gadget.api.metrics import Meter
 from gadget.engine.events import ServerFailed
 from gadget.live.view import Counts, Fault
 from tests.live_service import BEGAN, FoldedService
@@ -92,6 +93,26 @@ def test_utilisation_is_of_what_stands(ask: Ask, service: FoldedService) -> None
     service.happen(ServerFailed(idle))
     assert ask("GET", "/status").json()["utilisation"] == {"gpu": 2 / 6}
     assert read_metrics(ask)["gadget_servers", "down"] == 1
+
+
+def test_sums_over_jobs_are_the_same_however_often_they_are_read(ask: Ask, service: FoldedService) -> None:
+    for slot in range(4):
+        ask("POST", "/jobs", content=jobs(job(f"a{slot}", workers=1), job(f"b{slot}", workers=1)))
+        service.decide()
+        service.serve({f"a{slot}": 10.0, f"b{slot}": 100.0})  # b is done
+        if slot % 2:
+            ask("DELETE", f"/jobs/a{slot}")
+        found = read_metrics(ask)
+    fresh = {
+        (sample.name, ",".join(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(Meter().format(service.view()).decode())
+        for sample in family.samples
+    }
+    assert found == fresh
+    assert found["gadget_utility", ""] == 4 * 110
+    assert found["gadget_job_wait_seconds_count", ""] == 8
+    assert found["gadget_ended_jobs_total", "finished"] == 4
+    assert found["gadget_ended_jobs_total", "left"] == 2
 
 
 def test_metrics_of_an_empty_service_can_be_read(ask: Ask) -> None:

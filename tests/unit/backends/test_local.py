@@ -1,4 +1,4 @@
-"""The local engine beyond the contract: what an earlier life left, servers that go away, stubborn processes."""
+"""The local engine beyond the contract: what earlier lives left, servers that go, processes that stay."""
 
 import json
 import os
@@ -68,9 +68,11 @@ def bystander() -> Iterator["subprocess.Popen[bytes]"]:
     with subprocess.Popen(
         ["sleep", "600"], env={**os.environ, "GADGET_INSTANCE": "somebody else"}
     ) as process:
-        yield process
-        assert process.poll() is None, "somebody else's process was ended"
-        process.kill()
+        try:
+            yield process
+            assert process.poll() is None, "somebody else's process was ended"
+        finally:
+            process.kill()
 
 
 def stat_of(pid: int) -> str:
@@ -82,8 +84,11 @@ def test_processes_of_which_nothing_is_written_down_are_ended(
 ) -> None:
     env = {**os.environ, "GADGET_INSTANCE": life.instance, "GADGET_JOB": "j", "GADGET_RING": "1", "RANK": "0"}
     with subprocess.Popen(["sleep", "600"], env=env, start_new_session=True) as stray:
-        life.open()
-        assert stray.wait(10) == -signal.SIGKILL
+        try:
+            life.open()
+            assert stray.wait(10) == -signal.SIGKILL
+        finally:
+            stray.kill()
 
 
 def test_an_earlier_start_of_the_machine_has_left_no_process(
@@ -163,6 +168,26 @@ def test_a_network_that_was_lost_ends_its_rings_and_is_made_anew(life: Life) -> 
     end = again.wait_until_over(key)
     assert (end.phase, end.reason) == (RingPhase.FAILED, "the network of the cluster was made anew")
     life.run(again, OBEY, ["s0", "s1"], "next")
+
+
+@needs_namespaces
+def test_a_life_on_loopback_removes_the_namespaces_of_an_earlier_one(life: Life) -> None:
+    key = life.run(life.open("namespaces"), STUBBORN, ["s0", "s1"])
+    again = life.reopen("loopback")
+    assert list_namespaces(life.instance) == []
+    assert again.wait_until_over(key).phase is RingPhase.FAILED
+
+
+@needs_namespaces
+def test_no_network_is_left_when_no_ring_is_and_a_failed_server_stays_away(life: Life) -> None:
+    engine = life.open("namespaces")
+    assert isinstance(engine.backend, LocalBackend)
+    engine.backend.fail_server("s1")
+    engine.backend.close(keep_rings=True)
+    assert list_namespaces(life.instance) == []
+    again = life.open("namespaces")
+    assert again.inventory.away == {"s1"}
+    assert len(list_namespaces(life.instance)) == 4
 
 
 @needs_namespaces
@@ -278,6 +303,7 @@ def test_a_service_killed_at_any_moment_of_a_start_leaves_a_whole_ring_or_none(l
         deadline = time.monotonic() + 30
         while not (life.folder / "rings" / "job@1").exists():
             assert time.monotonic() < deadline
+            time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.04))
         service.kill()
     engine, key = life.open(), RingKey("job", 1)

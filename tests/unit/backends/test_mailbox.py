@@ -5,6 +5,8 @@ import logging
 import queue
 import socket
 import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -347,3 +349,31 @@ def test_a_port_in_use_is_told(tmp_path: Path) -> None:
         address = taken.getsockname()
         with pytest.raises(BadOption, match=f"127.0.0.1:{address[1]}: cannot be listened on"):
             Office(tmp_path / "mailbox", tcp=address)
+
+
+def test_without_a_free_file_descriptor_those_who_are_there_are_heard(tmp_path: Path) -> None:
+    code = f"""
+import queue, resource, socket, sys
+from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parents[3])!r})
+from tests.unit.backends.test_mailbox import Grievance, Office, hello, line
+office = Office(Path("mailbox"))
+known = office.connect()
+known.sendall(hello())
+office.word()
+waiting = []
+resource.setrlimit(resource.RLIMIT_NOFILE, (known.fileno() + 20, known.fileno() + 20))
+try:
+    while True:
+        waiting.append(office.connect())
+except OSError:
+    pass
+office.wait(lambda: Grievance.CROWD in office.box.grievances)
+known.sendall(line(kind="alive"))
+assert office.word().kind == "alive"
+for each in waiting[1:]:
+    each.close()
+waiting[0].sendall(hello(rank=3))
+assert office.word().rank == 3
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=120)

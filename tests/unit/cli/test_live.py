@@ -1,6 +1,7 @@
 """Commands that ask a running service, against a real one on loopback."""
 
 import contextlib
+import io
 import json
 import os
 import pty
@@ -14,11 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from gadget.api.app import build_app
 from gadget.api.server import Server
 from gadget.cli.live_jobs import find_new_lines
-from gadget.cli.live_screen import Marks
+from gadget.cli.live_screen import Marks, Shot, draw
 from gadget.engine.events import JobFinished, Noted
 from gadget.live.view import Fault
 from gadget.model.codec import read_scenario, read_snapshot
@@ -260,6 +262,39 @@ def test_watch_prints_one_picture_into_a_pipe(gadget: Gadget, files: Path, servi
     assert set(found) == {"status", "running", "queue", "nodes", "events"}
 
 
+def test_a_narrow_screen_shows_every_name_and_breaks_no_line(
+    gadget: Gadget, files: Path, service: FoldedService
+) -> None:
+    long = "n" * 300
+    (files / "long.json").write_bytes(
+        jobs(job(long, workers=2), job("b", workers=4), job("c" * 99, workers=9))
+    )
+    gadget("submit", "long.json")
+    service.decide()
+    found = json.loads(gadget("watch", "-o", "json").out)
+    shot = Shot(found["status"], found["running"], found["queue"], found["nodes"], found["events"])
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(draw(shot, Marks(), rows=24))
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 80
+    for words in ("nnnnnnnnnn", "cccccccccc", "b  ", "×4", "AA", "too-large"):
+        assert any(words in line for line in lines), words
+    assert len(lines) <= 24
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("submit", "queue", "why", "nodes", "events", "snapshot", "watch"),
+        *("job show", "job cancel", "job logs", "node drain", "node undrain"),
+    ],
+)
+def test_every_help_text_has_an_example(command: str, gadget: Gadget) -> None:
+    ended = gadget(*command.split(), "--help")
+    assert ended.code == 0
+    assert f"Example:  gadget {command}" in ended.out
+
+
 def test_letters_of_rings_stay_and_differ() -> None:
     marks = Marks()
     marks.renew(["a", "b", "c"])
@@ -314,17 +349,18 @@ def read_rest(file: int) -> bytes:
     return text
 
 
-def test_ctrl_c_ends_the_live_screen_and_restores_the_terminal(service: FoldedService) -> None:
+@pytest.mark.parametrize("moment", [b"\x1b[?1049h", b"\x1b[?25l", b"gadget", b"servers", b"what happened"])
+def test_ctrl_c_ends_the_live_screen_and_restores_the_terminal(moment: bytes, service: FoldedService) -> None:
     service.submit(())
     ours, theirs = pty.openpty()
     with start("watch", out=theirs) as process:
         os.close(theirs)
-        seen = read_until(ours, b"servers")
+        seen = read_until(ours, moment)
         assert b"\x1b[?1049h" in seen  # a screen of its own
         process.send_signal(signal.SIGINT)
         seen += read_rest(ours)
-        assert b"\x1b[?1049l" in seen
-        assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
+        assert seen.rindex(b"\x1b[?1049l") > seen.rindex(b"\x1b[?1049h")
+        assert seen.rindex(b"\x1b[?25h") > seen.rfind(b"\x1b[?25l")
         assert process.wait(10) == 130
         assert process.stderr is not None
         assert process.stderr.read() == b""

@@ -233,6 +233,15 @@ def test_damage_within_the_tables_is_told(filled, statement, complaint):
         journal.recover()
 
 
+@pytest.mark.parametrize("text", [b"CREATE TABLE events", b"CREATE TABLE meta", b"INTEGER NOT NULL"])
+def test_damage_of_the_tables_descriptions_is_told(filled, text):
+    content = filled.read_bytes()
+    assert text in content
+    filled.write_bytes(content.replace(text, text[:-2] + b"\xff" + text[-1:]))
+    with pytest.raises(BadJournal, match="is damaged"):
+        Journal.open(filled, start())
+
+
 def test_an_event_of_a_newer_release_says_so(filled):
     with Journal.open(filled, start()) as journal:
         body, kind = '{"version":1}', "job-paused"

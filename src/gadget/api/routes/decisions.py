@@ -10,7 +10,7 @@ from gadget.api.auth import VIEWER
 from gadget.api.failures import Refusal
 from gadget.api.history import find_decision, list_decisions
 from gadget.api.left_over import build_left_over
-from gadget.api.routes.parts import AskedService, answers
+from gadget.api.routes.parts import MOST_ENTRIES, AskedService, answers
 from gadget.api.schemas import Decisions
 from gadget.engine.decide import snapshot_of
 from gadget.model.encoding import to_document
@@ -38,7 +38,8 @@ def _document(*kinds: str) -> dict[int | str, dict[str, Any]]:
 def read_decisions(
     service: AskedService,
     before: Annotated[
-        int | None, Query(ge=1, description="Only entries below this number: the `before` of a page.")
+        int | None,
+        Query(ge=1, le=MOST_ENTRIES, description="Only entries below this number: the `before` of a page."),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_DECISIONS, description="At most so many.")] = 50,
 ) -> Decisions:

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from gadget.api.auth import VIEWER
 from gadget.api.event_stream import Streams, entry_document
-from gadget.api.routes.parts import AskedService, answers
+from gadget.api.routes.parts import MOST_ENTRIES, AskedService, answers
 from gadget.api.schemas import Events
 from gadget.engine.json_text import format_document
 from gadget.live.service import Service
@@ -34,7 +34,9 @@ _ONLY_STREAM: dict[int | str, dict[str, Any]] = {
 
 After = Annotated[
     int | None,
-    Query(ge=0, description="Only entries above this number; 0 is all that the journal has."),
+    Query(
+        ge=0, le=MOST_ENTRIES, description="Only entries above this number; 0 is all that the journal has."
+    ),
 ]
 LastEventId = Annotated[str | None, Header(description="What a stream resumes from, as browsers send it.")]
 
@@ -86,5 +88,5 @@ async def follow_events(
 def _follow(request: Request, service: Service, after: int | None, last_event_id: str | None) -> Response:
     streams: Streams = request.app.state.streams
     if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
-        return streams.follow(request, int(last_event_id))
+        return streams.follow(request, min(int(last_event_id[:20]), MOST_ENTRIES))
     return streams.follow(request, service.view().last_entry if after is None else after)

@@ -18,6 +18,9 @@ def _find_service(request: Request) -> Service:
     return service
 
 
+# Numbers of entries as every reader of JSON can hold them.
+MOST_ENTRIES = 2**53
+
 AskedService = Annotated[Service, Depends(_find_service)]
 Name = Annotated[
     str,

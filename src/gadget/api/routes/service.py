@@ -5,7 +5,7 @@ import time
 from fastapi import APIRouter, Response
 
 from gadget.api.auth import VIEWER
-from gadget.api.metrics import MEDIA_TYPE, format_metrics
+from gadget.api.metrics import MEDIA_TYPE, Meter
 from gadget.api.routes.parts import AskedService, answers
 from gadget.api.schemas import Health, Readiness, Status
 from gadget.api.shown_service import show_readiness, show_status
@@ -40,6 +40,7 @@ def read_readiness(service: AskedService, response: Response) -> Readiness:
 def build_metrics_router(*, needs_token: bool) -> APIRouter:
     """The route of the numbers, for viewers or for everybody."""
     made = APIRouter(tags=["service"])
+    meter = Meter()
 
     @made.get(
         "/metrics",
@@ -56,6 +57,6 @@ def build_metrics_router(*, needs_token: bool) -> APIRouter:
     )
     def read_metrics(service: AskedService) -> Response:
         """Jobs, waits, decisions, gap, utilisation, fragmentation, edges that leave racks, utility."""
-        return Response(format_metrics(service.view()), media_type=MEDIA_TYPE)
+        return Response(meter.format(service.view()), media_type=MEDIA_TYPE)
 
     return made
