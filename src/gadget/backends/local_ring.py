@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 
 from gadget.backends.backend import RingMoved, RingPhase
 from gadget.backends.local_folder import LocalFolder, Record
@@ -14,7 +15,7 @@ from gadget.backends.local_processes import (
     is_alive,
     send,
 )
-from gadget.backends.local_shepherd import read_exit, read_shepherd, read_worker
+from gadget.backends.local_shepherd import find_end_time, read_exit, read_shepherd, read_worker
 from gadget.backends.ring_course import LOST, NEVER_RAN, RingCourse
 from gadget.errors import printable
 
@@ -33,6 +34,7 @@ class LocalRing(RingCourse):
     def __init__(self, record: Record, folder: LocalFolder, start: Start | None = None) -> None:
         super().__init__(record, folder)
         self._start = start
+        self._path: Path = folder.ring(record.key)
         self._shepherds: dict[int, Process] = {}
         self._workers: dict[int, Process] = {}
         self._found: dict[int, list[Process]] = {}
@@ -55,18 +57,10 @@ class LocalRing(RingCourse):
 
     def adopt(self, found: Iterable[tuple[int, Process]], boot: str) -> None:
         """Take over what an earlier life started; `found` are processes by rank, from their environment."""
-        ending = self._folder.ending(self.key)
-        if ending is not None:
-            self.phase, self.reason = ending.phase, ending.reason
-            return
-        if not self.record.seats:
-            self.end_now(RingPhase.FAILED, "the service ended before it could refuse this ring")
+        if self.recall():
             return
         for rank, process in found:
             self._found.setdefault(rank, []).append(process)
-        self._leaving = self._folder.leaving(self.key)
-        if self._leaving is not None:
-            self.phase, self.reason = RingPhase.STOPPING, self._leaving.reason
         if boot != self.record.boot:
             codes = {rank: read_exit(self._path, rank) for rank in range(len(self.record.seats))}
             self._exits = {rank: LOST if code is None else code for rank, code in codes.items()}
@@ -112,7 +106,6 @@ class LocalRing(RingCourse):
 <<<<<<< HEAD
             if rank not in self._workers and (worker := read_worker(self._path, rank)) is not None:
                 self._workers[rank] = worker
-                self._up.add(rank)
 =======
             self._meet_worker(rank)
 >>>>>>> main
@@ -143,6 +136,12 @@ class LocalRing(RingCourse):
         if rank in self._workers and rank in self._shepherds:
             return [self._shepherds[rank], self._workers[rank]]
         return self._of_rank(rank)
+
+    def _has_run(self, rank: int) -> bool:
+        return rank in self._workers
+
+    def _ended_at(self, rank: int) -> float:
+        return find_end_time(self._path, rank)
 
     def _known(self) -> list[Process]:
         return [process for rank in range(len(self.record.seats)) for process in self._of_rank(rank)]

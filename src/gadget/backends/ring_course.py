@@ -1,4 +1,7 @@
-"""What every engine keeps of a ring it runs: its phase, who has ended how, and what follows from that."""
+"""The course of a ring on any engine: its phases, the wish that it leaves, how its ranks ended and why.
+
+Each engine looks at ranks and acts on them in its own way; what the exit codes mean is the same for all.
+"""
 
 import signal
 from contextlib import suppress
@@ -6,27 +9,24 @@ from pathlib import Path
 
 from gadget.backends.backend import RingFound, RingKey, RingMoved, RingPhase
 from gadget.backends.local_folder import Ending, Leaving, LocalFolder, Record, read_tail
-from gadget.backends.local_shepherd import find_end_time
 from gadget.errors import BadFile, printable
 
 LEFT = 75
 """Exit code of a worker that was asked to leave, wrote its checkpoint and left."""
 LOST = -1
+"""In place of an exit code: it is gone, and nobody knows how it ended."""
 NEVER_RAN = -2
 _LONGEST_LINE = 200
 
 
 class RingCourse:
-    """A ring from its order to its end, in the books of its engine; engines say how ranks are looked at."""
+    """What is known of one ring, and written down of it."""
 
     def __init__(self, record: Record, folder: LocalFolder) -> None:
         self.record = record
         self.phase = RingPhase.STARTING
         self.reason = ""
         self._folder = folder
-        self._path: Path = folder.ring(record.key)
-        self._up: set[int] = set()
-        """Ranks whose worker was started."""
         self._exits: dict[int, int] = {}
         self._leaving: Leaving | None = None
         self._killed: set[int] = set()
@@ -40,6 +40,20 @@ class RingCourse:
     def tell(self) -> RingFound:
         """The ring as the engine has it."""
         return RingFound(self.key, self.record.ring, self.phase, self.reason)
+
+    def recall(self) -> bool:
+        """Take up what an earlier life wrote down; True if the ring was over by then."""
+        ending = self._folder.ending(self.key)
+        if ending is not None:
+            self.phase, self.reason = ending.phase, ending.reason
+            return True
+        if not self.record.seats:
+            self.end_now(RingPhase.FAILED, "the service ended before it could refuse this ring")
+            return True
+        self._leaving = self._folder.leaving(self.key)
+        if self._leaving is not None:
+            self.phase, self.reason = RingPhase.STOPPING, self._leaving.reason
+        return False
 
     def end_now(self, phase: RingPhase, reason: str) -> RingMoved:
         """It is over and no process of it was ever there, or is left."""
@@ -70,9 +84,19 @@ class RingCourse:
         """Kill all of it."""
         self._broken = self._broken or reason
 
+    # What an engine knows of a rank.
+
+    def _has_run(self, rank: int) -> bool:
+        raise NotImplementedError
+
+    def _ended_at(self, rank: int) -> float:
+        """When the rank ended, to tell who broke first; late if nobody knows."""
+        raise NotImplementedError
+
+    # What follows from it.
+
     def _come_up(self) -> list[RingMoved]:
-        ranks = range(len(self.record.seats))
-        if self.phase is not RingPhase.STARTING or not self._up.issuperset(ranks):
+        if self.phase is not RingPhase.STARTING or not all(map(self._has_run, self._ranks)):
             return []
         self.phase = RingPhase.RUNNING
         return [RingMoved(self.key, self.phase)]
@@ -82,7 +106,7 @@ class RingCourse:
             return
         if broken := [rank for rank, code in self._exits.items() if code not in (0, LEFT)]:
             # The others break because the first one did.
-            first = min(broken, key=lambda rank: (find_end_time(self._path, rank), rank))
+            first = min(broken, key=lambda rank: (self._ended_at(rank), rank))
             self.break_off(self._describe(first))
 
     def _finish(self) -> RingMoved:
@@ -104,6 +128,10 @@ class RingCourse:
         # To die of the wish to leave is to leave.
         return rank in self._killed or code not in (0, LEFT, 128 + signal.SIGTERM)
 
+    @property
+    def _ranks(self) -> range:
+        return range(len(self.record.seats))
+
     def _name(self, rank: int) -> str:
         return f"rank {rank} on {self.record.seats[rank].server}"
 
@@ -111,7 +139,7 @@ class RingCourse:
         code, name = self._exits[rank], self._name(rank)
         if rank in self._killed:
             return f"{name} did not leave in time and was killed"
-        if code == NEVER_RAN or rank not in self._up:
+        if code == NEVER_RAN or not self._has_run(rank):
             said = self._last_line(rank)
             return f"{name} was never started" + (f": {said}" if said else "")
         if code == LOST:

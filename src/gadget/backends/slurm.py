@@ -105,7 +105,7 @@ class SlurmBackend:
         try:
             for record in self._folder.records(self.instance):
                 ring = self._rings[record.key] = SlurmRing(record, self._folder)
-                ring.adopt()
+                ring.recall()
             try:
                 self._poll(time.time())
             except Refused as error:

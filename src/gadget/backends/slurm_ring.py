@@ -7,7 +7,7 @@ from enum import Enum
 
 from gadget.backends.backend import Launch, RingMoved, RingPhase
 from gadget.backends.local_folder import LocalFolder, Record
-from gadget.backends.local_shepherd import read_exit
+from gadget.backends.local_shepherd import find_end_time, read_exit
 from gadget.backends.ring_course import LOST, NEVER_RAN, RingCourse, find_last_line
 from gadget.backends.slurm_commands import SlurmJob, Standing
 
@@ -46,6 +46,9 @@ class SlurmRing(RingCourse):
 
     def __init__(self, record: Record, folder: LocalFolder, order: Launch | None = None) -> None:
         super().__init__(record, folder)
+        self._path = folder.ring(record.key)
+        self._up: set[int] = set()
+        """Ranks whose worker was started."""
         self.order = order
         """None for a ring of an earlier life, which was handed in then or never will be."""
         self.numbers: tuple[int, ...] = ()
@@ -67,16 +70,6 @@ class SlurmRing(RingCourse):
             or bool(self._exits)
             or self._killing_since is not None
         )
-
-    def adopt(self) -> None:
-        """Take over what an earlier life wrote down."""
-        ending = self._folder.ending(self.key)
-        if ending is not None:
-            self.phase, self.reason = ending.phase, ending.reason
-            return
-        self._leaving = self._folder.leaving(self.key)
-        if self._leaving is not None:
-            self.phase, self.reason = RingPhase.STOPPING, self._leaving.reason
 
     def hand_in(self, now: float, number: int) -> None:
         """Slurm took it."""
@@ -114,7 +107,7 @@ class SlurmRing(RingCourse):
         if standing is Standing.OVER:
             return [*moves, self._finish()], None
         if standing is None and (self._leaving is not None or self._broken):
-            self._exits = dict.fromkeys(range(len(self.record.seats)), NEVER_RAN)
+            self._exits = dict.fromkeys(self._ranks, NEVER_RAN)
             return [*moves, self._finish()], None
         return moves, self._choose(now, standing)
 
@@ -146,7 +139,7 @@ class SlurmRing(RingCourse):
             names = set(os.listdir(self._path))  # noqa: PTH208
         except OSError:
             return
-        for rank in range(len(self.record.seats)):
+        for rank in self._ranks:
             if f"{rank}.worker" in names:
                 self._up.add(rank)
             if rank not in self._exits and f"{rank}.exit" in names:
@@ -156,7 +149,7 @@ class SlurmRing(RingCourse):
 
     def _close(self) -> None:
         """Its job has ended: who has not said how it ended never will."""
-        for rank in range(len(self.record.seats)):
+        for rank in self._ranks:
             self._exits.setdefault(rank, LOST if rank in self._up else NEVER_RAN)
         if self._leaving is not None or self._broken:
             return
@@ -167,6 +160,12 @@ class SlurmRing(RingCourse):
             )
         elif self._silent() and self._ended_as not in _BY_ITSELF:
             self.break_off(f"Slurm ended it ({self._ended_as.lower()})")
+
+    def _has_run(self, rank: int) -> bool:
+        return rank in self._up
+
+    def _ended_at(self, rank: int) -> float:
+        return find_end_time(self._path, rank)
 
     def _silent(self) -> set[int]:
         return {rank for rank, code in self._exits.items() if code in (LOST, NEVER_RAN)}
@@ -179,7 +178,7 @@ class SlurmRing(RingCourse):
             if not is_up:
                 return self._tell(Deed.CANCEL, now)
             if now >= self._leaving.deadline:
-                self._killed |= set(range(len(self.record.seats))) - self._exits.keys()
+                self._killed |= set(self._ranks) - self._exits.keys()
                 return self._kill(now)
             return None if Deed.ASK in self._told else self._tell(Deed.ASK, now)
         if self._broken:

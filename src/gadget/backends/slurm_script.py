@@ -45,11 +45,12 @@ exec sh {folder}/"$_gadget_rank".sh
 """
 # The worker alone is asked, not what it has started; and once. It may be about to start.
 _ASK = """tries=0
-while [ ! -s {folder}/"$_gadget_rank".worker ] && [ ! -e {folder}/"$_gadget_rank".exit ] && [ $tries -lt 100 ]; do
+base={folder}/$_gadget_rank
+while [ ! -s "$base.worker" ] && [ ! -e "$base.exit" ] && [ $tries -lt 100 ]; do
   sleep 0.1; tries=$((tries + 1))
 done
-if [ ! -e {folder}/"$_gadget_rank".asked ] && [ ! -e {folder}/"$_gadget_rank".exit ]; then
-  read -r pid rest <{folder}/"$_gadget_rank".worker && : >{folder}/"$_gadget_rank".asked && kill -TERM "$pid"
+if [ ! -e "$base.asked" ] && [ ! -e "$base.exit" ]; then
+  read -r pid rest <"$base.worker" && : >"$base.asked" && kill -TERM "$pid"
 fi
 exit 0
 """

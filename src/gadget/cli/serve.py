@@ -3,7 +3,6 @@
 import logging
 import signal
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,21 +10,25 @@ import typer
 from rich.text import Text
 
 from gadget.api.home import find_home
-from gadget.backends.backend import Backend
-from gadget.backends.local import LocalBackend, Network
+from gadget.backends.local import Network
 from gadget.cli.cluster_option import read_cluster_option
 from gadget.cli.console import remarks
 from gadget.cli.decide import PolicyOption, SeedOption
-from gadget.errors import BadOption
+from gadget.cli.engines import (
+    AddressOption,
+    Engine,
+    EngineChoice,
+    EngineOption,
+    ReportOption,
+    SharedOption,
+    build_engine,
+    find_mailbox,
+)
 from gadget.live.view import Mode
-from gadget.model.cluster import Cluster
 from gadget.policies.registry import DEFAULT_POLICY
 
 if TYPE_CHECKING:
     from gadget.cli.serving import Running
-    from gadget.live.origin import Origin
-
-ENGINE_FOLDER = "engine"
 
 HomeOption = Annotated[
     Path | None,
@@ -50,6 +53,10 @@ def serve(
             help="The servers: a file or a shape, as in gadget generate. Default: those of the last start."
         ),
     ] = None,
+    engine: EngineOption = Engine.LOCAL,
+    address: AddressOption = None,
+    report: ReportOption = None,
+    shared: SharedOption = None,
     home: HomeOption = None,
     policy: PolicyOption = DEFAULT_POLICY,
     seed: SeedOption = 0,
@@ -94,24 +101,25 @@ def serve(
         seed=seed,
         mode=mode,
     )
-    place = Place(home=home or find_home(), host=host, port=port, keep_rings=not stop_rings)
-    given = None if cluster is None else read_cluster_option(cluster)
-    with running_service(place, settings, build_local(place.home, given, network)) as running:
+    choice = EngineChoice(
+        engine=engine,
+        home=home or find_home(),
+        cluster=None if cluster is None else read_cluster_option(cluster),
+        network=network,
+        address=address,
+        shared=shared,
+    )
+    place = Place(
+        home=choice.home,
+        host=host,
+        port=port,
+        keep_rings=not stop_rings,
+        mailbox=find_mailbox(choice, report),
+    )
+    with running_service(place, settings, build_engine(choice)) as running:
         tell_running(running)
         wait_for_signal()
     remarks().print("stopped" if stop_rings else "stopped; rings go on, and the next start finds them")
-
-
-def build_local(home: Path, cluster: Cluster | None, network: Network) -> "Callable[[Origin, str], Backend]":
-    """How the local engine is built: on the cluster given, or on that of the journal."""
-
-    def build(origin: "Origin", instance: str) -> Backend:
-        servers = cluster or origin.state.cluster
-        if not servers.servers:
-            raise BadOption("no servers are known yet. Give --cluster, a file or a shape such as leaf-spine.")
-        return LocalBackend(servers, home.absolute() / ENGINE_FOLDER, instance, network=network)
-
-    return build
 
 
 def tell_running(running: "Running") -> None:

@@ -17,7 +17,8 @@ from gadget.api.home import find_home
 from gadget.backends.local import Network
 from gadget.cli.console import output, remarks
 from gadget.cli.demo import SLOT_SECONDS, build_demo_cluster, build_demo_jobs
-from gadget.cli.serve import HomeOption, NetworkOption, build_local, tell_running
+from gadget.cli.engines import EngineChoice, build_local
+from gadget.cli.serve import HomeOption, NetworkOption, tell_running
 from gadget.cli.service_option import connect
 from gadget.cli.watch import show_live
 from gadget.errors import BadOption, GadgetError
@@ -62,7 +63,8 @@ def up(
         _forget(place.home)
     settings = Settings(slot_seconds=SLOT_SECONDS, spacing_seconds=2.0)
     ends = not sys.stdout.isatty() if until_done is None else until_done
-    with running_service(place, settings, build_local(place.home, build_demo_cluster(), network)) as running:
+    choice = EngineChoice(home=place.home, cluster=build_demo_cluster(), network=network)
+    with running_service(place, settings, build_local(choice)) as running:
         tell_running(running)
         with _submitting(running.service, length) as names:
             try:
