@@ -38,14 +38,7 @@ class LocalRing(RingCourse):
         self._shepherds: dict[int, Process] = {}
         self._workers: dict[int, Process] = {}
         self._found: dict[int, list[Process]] = {}
-<<<<<<< HEAD
-=======
-        self._exits: dict[int, int] = {}
-        self._leaving: Leaving | None = None
         self._asked: set[int] = set()
-        self._killed: set[int] = set()
-        self._broken = ""
->>>>>>> main
         self._killing_since: float | None = None
         self._is_stuck = False
 
@@ -103,29 +96,18 @@ class LocalRing(RingCourse):
         for rank in range(len(self.record.seats)):
             if rank in self._exits:
                 continue
-<<<<<<< HEAD
-            if rank not in self._workers and (worker := read_worker(self._path, rank)) is not None:
-                self._workers[rank] = worker
-=======
             self._meet_worker(rank)
->>>>>>> main
             if rank not in self._shepherds and (shepherd := read_shepherd(self._path, rank)) is not None:
                 self._shepherds[rank] = shepherd
             # The shepherd writes the exit code before it goes: with nobody up, it is there or never will be.
             if not any(map(is_alive, self._looked_at(rank))):
                 code = read_exit(self._path, rank)
-<<<<<<< HEAD
-                code = code if code is not None else LOST
-            if code is not None:
-                self._exits[rank] = code
-=======
-                self._exits[rank] = _LOST if code is None else code
+                self._exits[rank] = LOST if code is None else code
                 self._meet_worker(rank)  # one that came and went between the two looks
 
     def _meet_worker(self, rank: int) -> None:
         if rank not in self._workers and (worker := read_worker(self._path, rank)) is not None:
             self._workers[rank] = worker
->>>>>>> main
 
     def _of_rank(self, rank: int) -> list[Process]:
         known = [which[rank] for which in (self._shepherds, self._workers) if rank in which]
@@ -203,43 +185,3 @@ class LocalRing(RingCourse):
         self.phase = RingPhase.STOPPING
         self.reason = f"process {left[0] if left else '?'} does not end, not even by signal 9"
         return [RingMoved(self.key, self.phase, self.reason)]
-<<<<<<< HEAD
-=======
-
-    def _finish(self) -> RingMoved:
-        if all(code == 0 for code in self._exits.values()) and not self._broken:
-            return self.end_now(RingPhase.FINISHED, "")
-        if self._leaving is not None:
-            told = [text for text in (self._leaving.reason, self._broken) if text]
-            if all(code == _NEVER_RAN for code in self._exits.values()):
-                return self.end_now(RingPhase.STOPPED, "; ".join([*told, "it had not started yet"]))
-            # To die of the wish to leave is to leave.
-            well = (0, LEFT, 128 + signal.SIGTERM)
-            told += [self._describe(rank) for rank, code in sorted(self._exits.items()) if code not in well]
-            return self.end_now(RingPhase.STOPPED, "; ".join(told))
-        if self._broken:
-            return self.end_now(RingPhase.FAILED, self._broken)
-        return self.end_now(RingPhase.STOPPED, f"its workers left by themselves (exit code {LEFT})")
-
-    def _name(self, rank: int) -> str:
-        return f"rank {rank} on {self.record.seats[rank].server}"
-
-    def _describe(self, rank: int) -> str:
-        code, name = self._exits[rank], self._name(rank)
-        if rank in self._killed:
-            return f"{name} did not leave in time and was killed"
-        if code == _NEVER_RAN or rank not in self._workers:
-            said = self._last_line(rank)
-            return f"{name} was never started" + (f": {said}" if said else "")
-        if code == _LOST:
-            return f"{name} is gone, and nobody knows its exit code"
-        if code > 128:
-            return f"{name} was killed by signal {code - 128}"
-        said = self._last_line(rank)
-        return f"{name} ended with exit code {code}" + (f": {said}" if said else "")
-
-    def _last_line(self, rank: int) -> str:
-        lines = read_tail(self._folder.log(self.key, rank), 20).split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return printable(last[:_LONGEST_LINE])
->>>>>>> main

@@ -116,17 +116,13 @@ class RingCourse:
             told = [text for text in (self._leaving.reason, self._broken) if text]
             if all(code == NEVER_RAN for code in self._exits.values()):
                 return self.end_now(RingPhase.STOPPED, "; ".join([*told, "it had not started yet"]))
-            told += [
-                self._describe(rank) for rank, code in sorted(self._exits.items()) if self._tells(rank, code)
-            ]
+            # To die of the wish to leave is to leave.
+            well = (0, LEFT, 128 + signal.SIGTERM)
+            told += [self._describe(rank) for rank, code in sorted(self._exits.items()) if code not in well]
             return self.end_now(RingPhase.STOPPED, "; ".join(told))
         if self._broken:
             return self.end_now(RingPhase.FAILED, self._broken)
         return self.end_now(RingPhase.STOPPED, f"its workers left by themselves (exit code {LEFT})")
-
-    def _tells(self, rank: int, code: int) -> bool:
-        # To die of the wish to leave is to leave.
-        return rank in self._killed or code not in (0, LEFT, 128 + signal.SIGTERM)
 
     @property
     def _ranks(self) -> range:
