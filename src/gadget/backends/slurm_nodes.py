@@ -57,7 +57,7 @@ def parse_nodes(text: str, *, counts_memory: bool) -> Iterator[SlurmNode]:
     for line in text.splitlines():
         # The reason is an operator's text and may hold anything, so it is cut off first.
         reason = _REASON.search(line)
-        pairs = dict(_PAIR.findall(line[: reason.start()] if reason else line))
+        pairs: dict[str, str] = dict(_PAIR.findall(line[: reason.start()] if reason else line))
         if "NodeName" not in pairs:
             continue
         has = {**_parse_gres(pairs.get("Gres", "")), "cpu": _float(pairs, "CPUEfctv", "CPUTot")}

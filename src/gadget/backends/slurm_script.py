@@ -24,6 +24,7 @@ WARN_SECONDS = 120
 """So long before the time limit of a job its workers are asked to leave."""
 # What the environment of the service and of Slurm adds.
 _SPARE_BYTES = 200_000
+_LONGEST_PATH, _LONGEST_NAME = 4095, 255
 
 _BATCH = """#!/bin/sh
 # Given up before it began?
@@ -214,6 +215,8 @@ def _write_rank(
     size = sum(len(word) + 9 for word in (*words, *map(quote, program.command)))
     if size + _SPARE_BYTES > os.sysconf("SC_ARG_MAX"):
         raise ValueError(f"its command and environment have {size:,} bytes, more than a program may be given")
+    if any(map(_is_too_long, (program.command[0], working_dir))):
+        raise ValueError("run.command or run.working_dir is no path that can be used (too long). Correct it.")
     search = dict(program.env).get("PATH")
     return _RANK.format(
         log=quote(str(folder.log(key, rank))),
@@ -246,6 +249,12 @@ def _check_command(word: str) -> str:
     path = quote(word)
     return refuse(f"[ -e {path} ]", "does not exist. Correct the path.") + refuse(
         f"[ ! -d {path} ] && [ -x {path} ]", "may not be executed. Give it the permission (chmod +x)."
+    )
+
+
+def _is_too_long(path: str) -> bool:
+    return len(os.fsencode(path)) > _LONGEST_PATH or any(
+        len(os.fsencode(part)) > _LONGEST_NAME for part in path.split("/")
     )
 
 
