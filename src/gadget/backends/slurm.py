@@ -387,6 +387,8 @@ class SlurmBackend:
                 self._submit(ring)
             case Deed.ASK:
                 self._slurm.signal_batch(ring.numbers[0], "USR1")
+            case Deed.END:
+                self._slurm.signal_batch(ring.numbers[0], "USR2")
             case Deed.KILL:
                 self._slurm.kill_step(ring.numbers)
             case Deed.CANCEL:

@@ -11,8 +11,6 @@ from gadget.backends.local_shepherd import find_end_time, read_exit
 from gadget.backends.ring_course import LOST, NEVER_RAN, RingCourse, find_last_line
 from gadget.backends.slurm_commands import SlurmJob, Standing
 
-# Steps end at once when they are killed; where one does not, its job is cancelled as a whole.
-_STEP_SECONDS = 3.0
 _AGAIN_SECONDS = 5.0
 # How Slurm calls the end of a job whose script ended by itself.
 _BY_ITSELF = frozenset(("COMPLETED", "FAILED", ""))
@@ -24,9 +22,15 @@ class Deed(Enum):
     SUBMIT = "submit"
     ASK = "ask"
     """Its batch script passes the wish to leave on to the workers."""
+    END = "end"
+    """Its batch script kills all that the workers have started."""
     KILL = "kill"
-    """End its workers at once."""
+    """Slurm kills what the batch script could not."""
     CANCEL = "cancel"
+
+
+# How long each way to end a ring is tried before the next one; the last one is to cancel its job.
+_KILLS = ((Deed.END, 5.0), (Deed.KILL, 10.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +192,9 @@ class SlurmRing(RingCourse):
     def _kill(self, now: float) -> Deed | None:
         if self._killing_since is None:
             self._killing_since = now
-        if now - self._killing_since < _STEP_SECONDS:
-            return self._tell(Deed.KILL, now)
+        for deed, seconds in _KILLS:
+            if now - self._killing_since < seconds:
+                return self._tell(deed, now)
         return self._tell(Deed.CANCEL, now)
 
     def _tell(self, deed: Deed, now: float) -> Deed | None:

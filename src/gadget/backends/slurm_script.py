@@ -30,6 +30,7 @@ _BATCH = """#!/bin/sh
 # Given up before it began?
 [ ! -e {folder}/over.json ] || exit 0
 trap 'srun {shape} --overlap --gres=none --quiet sh {folder}/ask.sh &' USR1
+trap 'srun {shape} --overlap --gres=none --quiet sh {folder}/end.sh &' USR2
 srun {shape} --quiet --kill-on-bad-exit=0 --input=none sh {folder}/launch.sh &
 main=$!
 # A signal ends the waiting, not what is waited for.
@@ -55,17 +56,28 @@ if [ ! -e "$base.asked" ] && [ ! -e "$base.exit" ]; then
 fi
 exit 0
 """
-# The worker may have left processes behind, and not every Slurm finds those whose parent is gone: what is in
-# the group that Slurm has made for this task goes at the end, this script with it.
+# Not every Slurm finds processes whose parent is gone, so what is in the group that Slurm has made for a task
+# goes by our own hand, at its end or when a ring is broken off; but for the script that leads it.
+_SWEEP = """for file in /proc/[0-9]*/stat; do
+  read -r stat <"$file" || continue
+  set -- "${stat%% *}" ${stat##*) }
+  [ "$4" != "$group" ] || [ "$1" = "$group" ] || kill -KILL "$1"
+done 2>/dev/null
+"""
+_END = """base={folder}/$_gadget_rank
+: >"$base.ended"
+read -r group <"$base.group" || exit 0
+"""
 _RANK = """exec >>{log} 2>&1 </dev/null
+echo $$ >{base}.group
+[ ! -e {base}.ended ] || exit 0
 refuse() {{ echo "$1"; echo 127 >{base}.exit; exit 1; }}
 cd {working_dir} 2>/dev/null || \
   refuse {no_folder}
 {search}{check}{devices}trap : TERM INT HUP QUIT USR1 USR2
-env {env} sh -c {shepherd} gadget-shepherd {base} {worker} {command}
-read -r stat </proc/$$/stat
-set -- ${{stat##*) }}
-[ "$3" != "$$" ] || kill -KILL 0
+exec 3>&2 2>/dev/null
+env {env} sh -c {shepherd} gadget-shepherd {base} {worker} {command} 2>&3 3>&-
+group=$$
 """
 
 
@@ -165,6 +177,7 @@ def write_scripts(
     _write(path / "batch.sh", _BATCH.format(folder=here, shape=shape))
     _write(path / "launch.sh", find_rank + _LAUNCH.format(folder=here))
     _write(path / "ask.sh", find_rank + _ASK.format(folder=here))
+    _write(path / "end.sh", find_rank + _END.format(folder=here) + _SWEEP)
     places: dict[str, int] = {}
     lines = []
     for rank, seat in enumerate(record.seats):
@@ -218,7 +231,7 @@ def _write_rank(
     if any(map(_is_too_long, (program.command[0], working_dir))):
         raise ValueError("run.command or run.working_dir is no path that can be used (too long). Correct it.")
     search = dict(program.env).get("PATH")
-    return _RANK.format(
+    text = _RANK.format(
         log=quote(str(folder.log(key, rank))),
         base=quote(str(folder.ring(key) / str(rank))),
         working_dir=quote(working_dir),
@@ -235,6 +248,7 @@ def _write_rank(
         worker=quote(WORKER),
         command=" ".join(map(quote, program.command)),
     )
+    return text + _SWEEP
 
 
 def _check_command(word: str) -> str:
