@@ -58,10 +58,13 @@ exit 0
 """
 # Not every Slurm finds processes whose parent is gone, so what is in the group that Slurm has made for a task
 # goes by our own hand, at its end or when a ring is broken off; but for the script that leads it.
-_SWEEP = """for file in /proc/[0-9]*/stat; do
-  read -r stat <"$file" || continue
-  set -- "${stat%% *}" ${stat##*) }
-  [ "$4" != "$group" ] || [ "$1" = "$group" ] || kill -KILL "$1"
+# All are stopped before the first is killed: none is to tell of another's death.
+_SWEEP = """for signal in STOP KILL; do
+  for file in /proc/[0-9]*/stat; do
+    read -r stat <"$file" || continue
+    set -- "${stat%% *}" ${stat##*) }
+    [ "$4" != "$group" ] || [ "$1" = "$group" ] || kill -$signal "$1"
+  done
 done 2>/dev/null
 """
 _END = """base={folder}/$_gadget_rank
