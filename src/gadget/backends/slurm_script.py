@@ -79,7 +79,7 @@ cd {working_dir} 2>/dev/null || \
   refuse {no_folder}
 {search}{check}{devices}trap : TERM INT HUP QUIT USR1 USR2
 exec 3>&2 2>/dev/null
-env {env} sh -c {shepherd} gadget-shepherd {base} {worker} {command} 2>&3 3>&-
+( exec env {env} sh -c {shepherd} gadget-shepherd {base} {worker} {command} ) 2>&3 3>&-
 group=$$
 """
 

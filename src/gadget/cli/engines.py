@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +11,7 @@ import typer
 
 from gadget.backends.backend import Backend
 from gadget.backends.local import LocalBackend, Network
+from gadget.cli.slurm_engine import SlurmSaid, build_slurm
 from gadget.errors import BadOption
 from gadget.model.cluster import Cluster
 
@@ -67,6 +68,7 @@ class EngineChoice:
     network: Network = Network.AUTO
     address: str | None = None
     shared: Path | None = None
+    slurm: SlurmSaid = field(default_factory=SlurmSaid)
 
     @property
     def folder(self) -> Path:
@@ -82,6 +84,10 @@ def build_engine(choice: EngineChoice) -> Build:
                 raise BadOption(f"{name}: the local engine has none. Leave it out, or name another --engine.")
     elif choice.network is not Network.AUTO:
         raise BadOption(f"--network: the network of {choice.engine} is what it is. Leave it out.")
+    if choice.engine is not Engine.SLURM and not choice.slurm.is_empty:
+        raise BadOption("options of Slurm are given, and the engine is another. Leave them out.")
+    if choice.engine is Engine.SLURM and choice.address is not None:
+        raise BadOption("--address: Slurm is found by its own configuration ($SLURM_CONF). Leave it out.")
     return _BUILDERS[choice.engine](choice)
 
 
@@ -135,5 +141,5 @@ def _build_later(choice: EngineChoice) -> Build:
 _BUILDERS: Mapping[Engine, Callable[[EngineChoice], Build]] = {
     Engine.LOCAL: build_local,
     Engine.RAY: _build_later,
-    Engine.SLURM: _build_later,
+    Engine.SLURM: lambda choice: build_slurm(choice.slurm, choice.folder, choice.cluster),
 }

@@ -24,6 +24,8 @@ from gadget.cli.engines import (
     build_engine,
     find_mailbox,
 )
+from gadget.cli.option_groups import spread_groups
+from gadget.cli.slurm_engine import SlurmSaid
 from gadget.live.view import Mode
 from gadget.policies.registry import DEFAULT_POLICY
 
@@ -57,6 +59,7 @@ def serve(
     address: AddressOption = None,
     report: ReportOption = None,
     shared: SharedOption = None,
+    slurm: SlurmSaid,
     home: HomeOption = None,
     policy: PolicyOption = DEFAULT_POLICY,
     seed: SeedOption = 0,
@@ -108,6 +111,7 @@ def serve(
         network=network,
         address=address,
         shared=shared,
+        slurm=slurm,
     )
     place = Place(
         home=choice.home,
@@ -145,4 +149,4 @@ def wait_for_signal() -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command()(serve)
+    app.command()(spread_groups(serve))
