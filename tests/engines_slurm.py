@@ -124,9 +124,10 @@ class SlurmCluster:
         self._start_daemon("slurmctld", ["slurmctld", "-D", "-f", self._conf])
         self._wait(lambda: self.run("scontrol", "ping").returncode == 0, "slurmctld")
 
-    def kill_controller(self) -> None:
-        """slurmctld is gone from one moment to the next."""
-        self._end("slurmctld")
+    def stop_controller(self) -> None:
+        """As when it is updated: it keeps its state, and answers no more. Killed, it could lose the newest jobs."""
+        send(self._daemons.pop("slurmctld"), signal.SIGTERM)
+        self._children.pop("slurmctld").wait(START_SECONDS)
 
     def start_node(self, name: str) -> None:
         """Start a node that is not there."""
@@ -151,8 +152,8 @@ class SlurmCluster:
             send(process, signal.SIGSTOP)
             self._stopped.append(process)
 
-    def resume_node(self, name: str) -> None:
-        """It goes on where it hung."""
+    def resume_nodes(self) -> None:
+        """All that hung go on."""
         for process in self._stopped:
             send(process, signal.SIGCONT)
         self._stopped.clear()
@@ -245,6 +246,19 @@ class SlurmCluster:
             )
         except OSError:
             return False
+
+    def find_left(self) -> list[int]:
+        """Processes that belong to it and still run."""
+        mark = str(self.folder).encode()
+        left = []
+        for process in list_processes():
+            try:
+                command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+            except OSError:
+                continue
+            if mark in command or read_environment(process).get("SLURM_CONF") == self._conf:
+                left.append(process.pid)
+        return left
 
     def _wait(self, is_so: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + START_SECONDS

@@ -12,6 +12,8 @@ from gadget.backends.ring_course import LOST, NEVER_RAN, RingCourse, find_last_l
 from gadget.backends.slurm_commands import SlurmJob, Standing
 
 _AGAIN_SECONDS = 5.0
+# A controller that was killed may have lost its newest jobs: nodes kill such jobs when they next report to it.
+_LOOSE_SECONDS = 30.0
 # How Slurm calls the end of a job whose script ended by itself.
 _BY_ITSELF = frozenset(("COMPLETED", "FAILED", ""))
 
@@ -63,6 +65,7 @@ class SlurmRing(RingCourse):
         self._doubted: float | None = None
         self._ended_as = ""
         self._waiting_since: float | None = None
+        self._missing_since: float | None = None
         self._killing_since: float | None = None
         self._told: dict[Deed, float] = {}
 
@@ -97,8 +100,8 @@ class SlurmRing(RingCourse):
         """Look at it once; gives the phases that it went through, and what Slurm is to be told."""
         if self.phase.is_over:
             return [], None
-        standing = self._find_standing(look)
         self._look_at_files()
+        standing = self._find_standing(look, now)
         moves = self._come_up()
         if standing is Standing.OVER:
             self._close()
@@ -115,7 +118,7 @@ class SlurmRing(RingCourse):
             return [*moves, self._finish()], None
         return moves, self._choose(now, standing)
 
-    def _find_standing(self, look: Look) -> Standing | None:
+    def _find_standing(self, look: Look, now: float) -> Standing | None:
         """Where its job stands; None while Slurm does not have it."""
         if look.jobs:
             # Also one that was handed in when nobody heard the answer.
@@ -128,7 +131,7 @@ class SlurmRing(RingCourse):
         if not look.jobs:
             if look.began <= self._handed_in:
                 return Standing.WAITING  # asked before it was handed in
-            return Standing.OVER
+            return Standing.LEAVING if self._is_loose(now) else Standing.OVER
         found = {job.standing for job in look.jobs}
         if Standing.LEAVING in found and set(self.record.workers) & look.lost:
             found = (found - {Standing.LEAVING}) or {Standing.OVER}
@@ -136,6 +139,13 @@ class SlurmRing(RingCourse):
             if standing in found:
                 return standing
         return Standing.OVER
+
+    def _is_loose(self, now: float) -> bool:
+        """True while workers may be up of whose job Slurm knows nothing; their nodes end them, given time."""
+        if self._up <= self._exits.keys():
+            return False
+        self._missing_since = now if self._missing_since is None else self._missing_since
+        return now - self._missing_since < _LOOSE_SECONDS
 
     def _look_at_files(self) -> None:
         # To open a folder is what makes a network file system look anew.
