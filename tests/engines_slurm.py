@@ -125,7 +125,7 @@ class SlurmCluster:
         self._wait(lambda: self.run("scontrol", "ping").returncode == 0, "slurmctld")
 
     def stop_controller(self) -> None:
-        """As when it is updated: it keeps its state, and answers no more. Killed, it could lose the newest jobs."""
+        """As when it is updated: it answers no more. Killed, it could lose the newest jobs."""
         send(self._daemons.pop("slurmctld"), signal.SIGTERM)
         self._children.pop("slurmctld").wait(START_SECONDS)
 

@@ -10,10 +10,11 @@ _GRES = re.compile(r"([^:,()]+)(?::([^:,()]+))?:([0-9]+)([KMG]?)(?:\([^)]*\))?")
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # States and flags of a node whose jobs are gone, and of one that takes no more.
 _LOST = frozenset(
-    ("DOWN", "ERROR", "FUTURE", "UNKNOWN", "FAIL", "FAILING", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN")
+    ("DOWN", "ERROR", "FUTURE", "FAIL", "FAILING", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN")
 )
 _CLOSED = frozenset(("DRAIN", "DRAINING", "DRAINED", "MAINT", "REBOOT", "REBOOT_ISSUED", "REBOOT_REQUESTED"))
-_SILENT = frozenset(("NOT_RESPONDING", "NO_RESPOND"))
+# Unknown is every node for a moment after slurmctld has started.
+_SILENT = frozenset(("NOT_RESPONDING", "NO_RESPOND", "UNKNOWN"))
 GIB = 1024.0
 
 

@@ -12,7 +12,7 @@ from gadget.backends.ring_course import LOST, NEVER_RAN, RingCourse, find_last_l
 from gadget.backends.slurm_commands import SlurmJob, Standing
 
 _AGAIN_SECONDS = 5.0
-# A controller that was killed may have lost its newest jobs: nodes kill such jobs when they next report to it.
+# A controller that was killed may have lost its newest jobs: nodes kill these when they next report to it.
 _LOOSE_SECONDS = 30.0
 # How Slurm calls the end of a job whose script ended by itself.
 _BY_ITSELF = frozenset(("COMPLETED", "FAILED", ""))
@@ -55,6 +55,7 @@ class SlurmRing(RingCourse):
         self._path = folder.ring(record.key)
         self._up: set[int] = set()
         """Ranks whose worker was started."""
+        self._asked: set[int] = set()
         self.order = order
         """None for a ring of an earlier life, which was handed in then or never will be."""
         self.numbers: tuple[int, ...] = ()
@@ -156,6 +157,8 @@ class SlurmRing(RingCourse):
         for rank in self._ranks:
             if f"{rank}.worker" in names:
                 self._up.add(rank)
+            if f"{rank}.asked" in names:
+                self._asked.add(rank)
             if rank not in self._exits and f"{rank}.exit" in names:
                 code = read_exit(self._path, rank)
                 if code is not None:
@@ -194,7 +197,9 @@ class SlurmRing(RingCourse):
             if now >= self._leaving.deadline:
                 self._killed |= set(self._ranks) - self._exits.keys()
                 return self._kill(now)
-            return None if Deed.ASK in self._told else self._tell(Deed.ASK, now)
+            # A wish may get lost on its way, and no rank hears it twice.
+            have_heard = (self._asked | self._exits.keys()).issuperset(self._ranks)
+            return None if have_heard else self._tell(Deed.ASK, now)
         if self._broken:
             return self._kill(now) if self._up else self._tell(Deed.CANCEL, now)
         return None
