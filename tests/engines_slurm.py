@@ -256,7 +256,8 @@ class SlurmCluster:
                 command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
             except OSError:
                 continue
-            if mark in command or read_environment(process).get("SLURM_CONF") == self._conf:
+            env = read_environment(process)
+            if mark in command or (env.get("SLURM_CONF") == self._conf and "SLURM_JOB_ID" in env):
                 left.append(process.pid)
         return left
 

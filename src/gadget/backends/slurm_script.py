@@ -227,7 +227,7 @@ def _write_rank(
         own = quote(f"CUDA_VISIBLE_DEVICES={env['CUDA_VISIBLE_DEVICES']}")
         words = ['CUDA_VISIBLE_DEVICES="$_gadget_devices"', *(word for word in words if word != own)]
     first = place * gpu
-    working_dir = program.working_dir or str(folder.work(key.job))
+    working_dir = str(Path(program.working_dir).absolute() if program.working_dir else folder.work(key.job))
     size = sum(len(word) + 9 for word in (*words, *map(quote, program.command)))
     if size + _SPARE_BYTES > os.sysconf("SC_ARG_MAX"):
         raise ValueError(f"its command and environment have {size:,} bytes, more than a program may be given")
