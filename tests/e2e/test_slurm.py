@@ -253,7 +253,7 @@ def test_the_page_on_slurm_can_be_followed_from_nothing(slurm: SlurmCluster, tmp
     line = f"exec {read_block('serve')} --port 0 --report 127.0.0.1:0 --slot-seconds 3"
     with subprocess.Popen(["bash", "-c", line], cwd=place, env=environment) as service:
         try:
-            wait_until(lambda: (tmp_path / "home/address").exists(), 60)
+            wait_until((tmp_path / "home/address").exists, 60)
             first, *rest = read_block("submit").splitlines()
             run("\n".join([first, rest[0]]))
             wait_until(lambda: "gadget-first@" in run(rest[2]), 60)
