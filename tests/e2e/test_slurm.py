@@ -39,11 +39,14 @@ PAGE = Path(__file__).parents[2] / "docs/howto/slurm.md"
 ROUNDING = 1e-9
 
 
-@pytest.fixture
-def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmCluster]:
+@pytest.fixture(params=[2])
+def slurm(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SlurmCluster]:
+    """Three nodes with as many GPUs each as the parameter says."""
     if why := why_no_slurm():
         pytest.skip(why)
-    cluster = SlurmCluster(tmp_path / "slurm", {"s0": 2, "s1": 2, "s2": 2})
+    cluster = SlurmCluster(tmp_path / "slurm", dict.fromkeys(("s0", "s1", "s2"), request.param))
     try:
         cluster.start()
         for name, value in cluster.environment.items():
@@ -164,13 +167,14 @@ def has_finished(running: Running, name: str) -> bool:
     return record is not None
 
 
+@pytest.mark.parametrize("slurm", [1], indirect=True)
 def test_a_job_is_resized_from_two_to_three_to_one_and_learns_as_if_nothing_were(
     slurm: SlurmCluster, tmp_path: Path
 ) -> None:
     steps, home = 160, tmp_path / "home"
-    # Somebody else's: 4 of the 6 GPUs.
+    # Somebody else's.
     held = slurm.run(
-        "sbatch", "--parsable", "--nodelist=s1,s2", "--gres=gpu:2", "--output=/dev/null", "--wrap=sleep 600"
+        "sbatch", "--parsable", "--nodelist=s2", "--gres=gpu:1", "--output=/dev/null", "--wrap=sleep 600"
     ).stdout.strip()
     wait_until(lambda: slurm.states()["s2"] == "mixed")
     job = build_job(tmp_path, "job", "train_ring.py", steps=steps, sample_ms=10, most=3)
@@ -182,7 +186,6 @@ def test_a_job_is_resized_from_two_to_three_to_one_and_learns_as_if_nothing_were
         before = steps_done(tmp_path, "job")
         wait_until(lambda: steps_done(tmp_path, "job") >= before + 10, 60)
         slurm.run("scontrol", "update", "nodename=s1,s2", "state=drain", "reason=test")
-        slurm.run("sbatch", "--nodelist=s0", "--gres=gpu:1", "--output=/dev/null", "--wrap=sleep 600")
         wait_until(lambda: witness.size("job") == 1, 60)
         wait_until(lambda: has_finished(running, "job"), 60)
     assert witness.faults == []
