@@ -82,6 +82,8 @@ def build_job(folder: Path, name: str, script: str, *, steps: int, sample_ms: fl
         rate=SLOT_SECONDS * 1000 / sample_ms,
         work=float(steps * BATCH),
         utility=Log(100),
+        min_runtime_seconds=4,
+        restart_seconds=4,
         program=Program(
             command=command(script, folder, name, steps, sample_ms),
             checkpoint_grace_seconds=20,
@@ -93,10 +95,12 @@ def build_job(folder: Path, name: str, script: str, *, steps: int, sample_ms: fl
 
 def losses_alone(folder: Path, script: str, steps: int) -> dict[int, float]:
     """Of a run that nothing disturbs."""
-    words = ("--steps", steps, "--batch", BATCH, "--loss-file", folder / "alone")
+    folder /= f"alone-{script}"
+    folder.mkdir()
+    words = ("--steps", steps, "--batch", BATCH, "--loss-file", folder / "losses")
     with run_ring(folder, EXAMPLES / script, *words, size=1) as ring:
         assert ring.wait() == [0], ring.log(0)
-    return read_losses(folder / "alone")
+    return read_losses(folder / "losses")
 
 
 class Witness:
@@ -199,7 +203,7 @@ def test_jobs_arrive_grow_shrink_lose_a_node_and_finish_with_the_losses_of_undis
 ) -> None:
     home = tmp_path / "home"
     torch = [
-        build_job(tmp_path, f"torch-{n}", "train_torch.py", steps=120, sample_ms=8, most=2) for n in range(3)
+        build_job(tmp_path, f"torch-{n}", "train_torch.py", steps=80, sample_ms=10, most=2) for n in range(3)
     ]
     numpy = build_job(tmp_path, "numpy", "train_ring.py", steps=300, sample_ms=10, most=4)
     jobs = [numpy, *torch]
@@ -214,15 +218,12 @@ def test_jobs_arrive_grow_shrink_lose_a_node_and_finish_with_the_losses_of_undis
         slurm.start_node("s2")
         wait_until(lambda: not running.service.view().state.down, 60)
         wait_until(lambda: all(has_finished(running, job.name) for job in jobs), 120)
-        failures = running.service.view().state
     assert witness.faults == []
     assert max(witness.sizes["numpy"]) == 4
     assert min(witness.sizes["numpy"]) < 4
-    assert failures.running.rings == ()
-    alone = losses_alone(tmp_path, "train_torch.py", 120)
+    alone = losses_alone(tmp_path, "train_torch.py", 80)
     for job in torch:
         assert read_losses(tmp_path / f"{job.name}.losses") == pytest.approx(alone, rel=ROUNDING, abs=0)
-    (tmp_path / "alone").unlink()
     assert read_losses(tmp_path / "numpy.losses") == pytest.approx(
         losses_alone(tmp_path, "train_ring.py", 300), rel=ROUNDING, abs=0
     )
