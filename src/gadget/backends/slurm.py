@@ -14,9 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from urllib.parse import unquote
 
 from gadget.backends.backend import (
     ClusterFound,
@@ -33,9 +31,10 @@ from gadget.backends.backend import (
     RingPhase,
     ServerWentAway,
 )
-from gadget.backends.local_folder import LocalFolder, Record, read_tail, safe_name
+from gadget.backends.local_folder import LocalFolder, Record, read_tail
 from gadget.backends.local_seats import FIRST_PORT, LAST_PORT, NoRoom, Seats
-from gadget.backends.slurm_commands import Refused, Slurm, SlurmJob, Standing
+from gadget.backends.slurm_commands import Refused, Slurm, Standing
+from gadget.backends.slurm_queue import SlurmQueue
 from gadget.backends.slurm_ring import Deed, Look, SlurmRing
 from gadget.backends.slurm_script import SlurmOptions, build_sbatch, find_amounts, write_scripts
 from gadget.backends.slurm_servers import Draw, Servers
@@ -47,8 +46,6 @@ from gadget.model.quantity import TOLERANCE
 _TICK_SECONDS = 0.2
 _QUICK_POLL_SECONDS = 0.5
 _CLOSE_SECONDS = 60.0
-_STRAY_SECONDS = 5.0
-_MARK = "gadget"
 _HOLDING = (Standing.HOLDING, Standing.LEAVING)
 
 _log = logging.getLogger(__name__)
@@ -86,8 +83,7 @@ class SlurmBackend:
         self._slurm = Slurm(_clean(os.environ if environment is None else environment))
         self._servers = Servers(self._slurm, draw, self._options.partition)
         self._rings: dict[RingKey, SlurmRing] = {}
-        self._jobs: dict[str, list[SlurmJob]] = {}
-        self._asked = float("-inf")
+        self._queue = SlurmQueue(self._slurm, self._folder, instance)
         self._reports: list[Report] = []
         self._away = ""
         self._was_away_at_first = False
@@ -96,7 +92,6 @@ class SlurmBackend:
         self._is_closing = False
         self._monitor: threading.Thread | None = None
         self._deliver: Callable[[Report], None] = _log.debug
-        self._strays: dict[int, float] = {}
         self._seats: Seats
 
     def open(self, deliver: Callable[[Report], None]) -> Inventory:
@@ -182,9 +177,6 @@ class SlurmBackend:
     def _check_there(self) -> None:
         if self._away:
             raise EngineAway(self._away)
-
-    def _comment(self, key: RingKey) -> str:
-        return f"{_MARK}:{self.instance}:{_name(key)}"
 
     def _take(self, order: Launch) -> None:
         key = order.key
@@ -292,55 +284,23 @@ class SlurmBackend:
 
     def _poll(self, now: float) -> None:
         """Ask Slurm for the jobs of this instance and for its nodes."""
-        jobs: dict[str, list[SlurmJob]] = {}
-        for job in self._slurm.list_jobs():
-            mark, _, rest = job.comment.partition(":")
-            instance, _, name = rest.partition(":")
-            if mark == _MARK and instance == self.instance:
-                jobs.setdefault(name, []).append(job)
+        self._queue.look(now)
         with self._lock:
             live = self._live()
             for ring in live:
-                ring.holds = any(job.standing in _HOLDING for job in jobs.get(_name(ring.key), ()))
+                ring.holds = any(job.standing in _HOLDING for job in self._queue.of(ring.key))
             holding = [ring.record for ring in live if ring.holds]
             unsettled = {server for ring in live if ring.is_changing for server in ring.record.workers}
         reports = self._servers.poll(now, holding, unsettled)
         with self._lock:
-            self._jobs, self._asked = jobs, now
             self._reports += reports
             if self._servers.has_other_nodes and not self._away:
                 self._make_seats()
             for ring in self._live():
                 for name in self._servers.lost & set(ring.record.workers):
                     ring.break_off(f"server {name} went away: {self._servers.away[name]}")
-        self._end_strays(now)
-
-    def _end_strays(self, now: float) -> None:
-        """Jobs of this instance that no ring is for: none that should be, or none any more."""
-        with self._lock:
-            live = {_name(ring.key): ring for ring in self._live()}
-            strays = {
-                job.lead
-                for name, jobs in self._jobs.items()
-                if name not in live
-                for job in jobs
-                if job.standing in (Standing.WAITING, Standing.HOLDING)
-            }
-            for name in self._jobs.keys() - live.keys():
-                self._raise_fence(name)
-        fresh = [number for number in strays if now - self._strays.get(number, 0.0) > _STRAY_SECONDS]
-        self._strays = {number: now if number in fresh else self._strays[number] for number in strays}
-        self._slurm.cancel(fresh)
-
-    def _raise_fence(self, name: str) -> None:
-        """Slurm may remember a number that the folder has lost."""
-        quoted, _, number = name.rpartition("@")
-        job = unquote(quoted)
-        if safe_name(job) == quoted and number.isdecimal():
-            key = RingKey(job, int(number))
-            if key.number > self._folder.fence(job, self.instance):
-                with suppress(BadFile):
-                    self._folder.raise_fence(key, self.instance)
+            rings = [ring.key for ring in self._live()]
+        self._queue.end_strays(rings, now)
 
     def _make_seats(self) -> None:
         cluster = self._servers.whole if not self._away else self._known
@@ -364,7 +324,7 @@ class SlurmBackend:
         with self._lock:
             for ring in self._live():
                 try:
-                    look = Look(self._asked, self._jobs.get(_name(ring.key), ()), self._servers.lost)
+                    look = Look(self._queue.asked, self._queue.of(ring.key), self._servers.lost)
                     moves, deed = ring.step(time.time(), look, self._pending_seconds)
                 except Exception:  # one ring must not blind the engine for the others
                     _log.exception("%s could not be looked at", ring.key)
@@ -396,9 +356,9 @@ class SlurmBackend:
 
     def _submit(self, ring: SlurmRing) -> None:
         assert ring.order is not None  # rings of an earlier life are not handed in
-        if ring.is_unsure(self._asked):
+        if ring.is_unsure(self._queue.asked):
             return  # nobody heard the answer to the last try; the next look at the queue shows it
-        words = build_sbatch(ring.order, self._folder, self._options, self._comment(ring.key))
+        words = build_sbatch(ring.order, self._folder, self._options, self._queue.comment(ring.key))
         try:
             number = self._slurm.submit(words)
         except Refused as error:
@@ -427,10 +387,6 @@ class SlurmBackend:
                 self._folder.drop(key)
             else:
                 _log.warning("%s could not be ended: %s", key, ring.reason)
-
-
-def _name(key: RingKey) -> str:
-    return f"{safe_name(key.job)}@{key.number}"
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:
