@@ -239,8 +239,13 @@ def train(worker: Worker, options: argparse.Namespace) -> None:
         if worker.rank == 0:
             tell_loss(options.loss_file, training.step, loss)
         is_due = options.checkpoint_every and training.step % options.checkpoint_every == 0
-        if (is_due or must_leave or training.step >= options.steps) and worker.rank == 0:
-            worker.save(training.pack(), training.step * batch)
+        is_last = must_leave or training.step >= options.steps
+        if (is_due or is_last) and worker.rank == 0:
+            try:
+                worker.save(training.pack(), training.step * batch)
+            except OSError:  # it was told; a full disk may have room when the next one is due
+                if is_last:
+                    raise
         if must_leave and training.step < options.steps:
             worker.leave()
     ring.close()

@@ -91,10 +91,15 @@ def train(worker: Worker, options: argparse.Namespace) -> None:
             with options.loss_file.open("a") as file:
                 file.write(json.dumps({"step": step, "loss": loss}) + "\n")
         is_due = options.checkpoint_every and step % options.checkpoint_every == 0
-        if (is_due or must_leave or step >= options.steps) and worker.rank == 0:
+        is_last = must_leave or step >= options.steps
+        if (is_due or is_last) and worker.rank == 0:
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
             torch.save(state, file := io.BytesIO())
-            worker.save(file.getvalue(), step * batch)
+            try:
+                worker.save(file.getvalue(), step * batch)
+            except OSError:  # it was told; a full disk may have room when the next one is due
+                if is_last:
+                    raise
         if must_leave and step < options.steps:
             dist.destroy_process_group()
             worker.leave()

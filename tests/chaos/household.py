@@ -28,7 +28,7 @@ from gadget.model.snapshot import Scenario
 from gadget.model.utility import Linear
 
 WORKER = Path(__file__).with_name("counting_worker.py")
-JOBS = {"one": 140, "two": 110, "three": 80, "four": 60}
+JOBS = {"one": 200, "two": 170, "three": 140, "four": 110}
 UNIT_SECONDS = 0.04
 SLOT_SECONDS = 1.5
 _PATIENCE_SECONDS = 120.0
@@ -50,12 +50,12 @@ class Household:
         cluster = build_leaf_spine(1, 1, 2, resources=Resources({"gpu": 2}), server_gbps=1, uplink_gbps=1)
         write(self.home / "cluster.json", Scenario(cluster, (), 1))
 
-    def start(self, *more: str) -> None:
-        """A service on what is there."""
+    def start(self) -> None:
+        """A service on what is there, which takes everything along if it ends in good order."""
         words = (
             *("serve", "--home", str(self.home), "--cluster", str(self.home / "cluster.json")),
             *("--policy", "las", "--network", self.network, "--port", "0"),
-            *("--slot-seconds", str(SLOT_SECONDS), "--spacing-seconds", "0.2", *more),
+            *("--slot-seconds", str(SLOT_SECONDS), "--spacing-seconds", "0.2", "--stop-rings"),
         )
         with (self.home / "service.log").open("ab") as log:
             program = "from gadget.cli.main import main; main()"
@@ -93,17 +93,14 @@ class Household:
         (self.home / "address").unlink(missing_ok=True)
 
     def kill_solver(self) -> None:
-        solvers = self.find_solvers()
-        if solvers:
-            os.kill(solvers[0], signal.SIGKILL)
-            self._count("solver")
+        os.kill(_wait_for(self.find_solvers)[0], signal.SIGKILL)
+        self._count("solver")
 
     def kill_worker(self, how: signal.Signals = signal.SIGKILL) -> None:
-        workers = self.find_workers()
-        if workers:
-            with suppress(ProcessLookupError):
-                os.kill(workers[int(self.rng.integers(len(workers)))], how)
-                self._count(how.name)
+        workers = _wait_for(self.find_workers)
+        with suppress(ProcessLookupError):
+            os.kill(workers[int(self.rng.integers(len(workers)))], how)
+            self._count(how.name)
 
     def _count(self, what: str) -> None:
         self.killed[what] = self.killed.get(what, 0) + 1
@@ -128,11 +125,9 @@ class Household:
 
     def find_solvers(self) -> list[int]:
         assert self.service is not None
-        pid = self.service.pid
-        try:
-            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        except OSError:
-            return []
+        # Each thread has children of its own; the controller's thread starts solvers anew.
+        lists = Path(f"/proc/{self.service.pid}/task").glob("*/children")
+        children = [child for one in lists for child in _read(one).split()]
         return [int(one) for one in children if any("spawn_main" in word for word in _command(int(one)))]
 
     def read_book(self, job: str) -> list[tuple[int, str, int]]:
@@ -148,6 +143,15 @@ class Household:
         return self.service.wait(_PATIENCE_SECONDS)
 
 
+def _wait_for(find: Callable[[], list[int]]) -> list[int]:
+    """Processes, as soon as there are some."""
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while not (found := find()):
+        assert time.monotonic() < until, "there is nobody to kill"
+        time.sleep(0.05)
+    return found
+
+
 def build_job(name: str, units: int) -> Job:
     """A job that counts to its units."""
     return Job(
@@ -161,17 +165,22 @@ def build_job(name: str, units: int) -> Job:
         program=Program(
             command=(sys.executable, str(WORKER), str(units), str(UNIT_SECONDS)),
             retries=1_000,
-            silence_seconds=6,
-            checkpoint_grace_seconds=20,
+            silence_seconds=5,
+            checkpoint_grace_seconds=6,
         ),
     )
 
 
 def _command(pid: int) -> list[str]:
+    return _read(Path(f"/proc/{pid}/cmdline")).split("\0")
+
+
+def _read(path: Path) -> str:
+    """A file of a process that may be gone."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        return path.read_text(errors="replace")
     except OSError:
-        return []
+        return ""
 
 
 def check_book(book: list[tuple[int, str, int]], units: int) -> None:

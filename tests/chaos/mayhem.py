@@ -5,36 +5,28 @@ gets a copy of the journal's files as the killed one left them, and the world as
 """
 
 import contextlib
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from gadget.backends.backend import (
-    Dismissal,
     EngineCameBack,
     EngineWentAway,
-    Inventory,
-    Launch,
-    Report,
-    RingFound,
     RingKey,
     RingPhase,
 )
 from gadget.backends.words import Kind, Word
 from gadget.engine.check import check_state
-from gadget.engine.events import Event, WorkLost
-from gadget.engine.state import State
+from gadget.engine.events import WorkLost
 from gadget.errors import ImpossibleEvent, JournalFailed
 from gadget.live.controller import Controller
-from gadget.live.decider import DecisionFailed, Here
+from gadget.live.decider import Here
 from gadget.live.origin import begin_live, find_origin
 from gadget.live.settings import Settings
 from gadget.model.builders import build_leaf_spine
 from gadget.model.cluster import Cluster
-from gadget.model.decision import Decision
 from gadget.model.job import ActiveJob, Job
 from gadget.model.referee import find_violations
 from gadget.model.resources import Resources
@@ -42,116 +34,15 @@ from gadget.model.ring import Allocation
 from gadget.model.snapshot import Snapshot
 from gadget.model.utility import Linear, Log, Sqrt
 from gadget.policies.registry import build_policy
-from gadget.store.journal import Entry, Journal, fold
-from tests.live_world import SetClock, World, WorldBackend, WorldRing, with_program
+from gadget.store.journal import Journal, fold
+from tests.chaos.strikes import Fuse, Killed, Moody, StruckBackend, StruckLog, copy_journal
+from tests.live_world import SetClock, World, WorldRing, with_program
 
 SLOT_SECONDS = 32.0
 LISTENS_SECONDS = 4.0
+HANGS_SECONDS = 110.0
+"""Silence that nobody may overlook: 60 s are allowed after a word, and a stop may be slow."""
 CLUSTER = build_leaf_spine(2, 2, 2, resources=Resources({"gpu": 4}), server_gbps=40, uplink_gbps=30)
-
-
-class Killed(BaseException):
-    """The process is no more."""
-
-
-@dataclass
-class Fuse:
-    """Burns down with every thing that the controller does; at its end the controller is killed."""
-
-    left: int | None = None
-
-    def burn(self) -> None:
-        if self.left is not None:
-            self.left -= 1
-            if self.left <= 0:
-                self.left = None
-                raise Killed
-
-
-@dataclass
-class StruckLog:
-    """The real journal, and moments before and after each entry."""
-
-    journal: Journal
-    fuse: Fuse
-    is_full: Callable[[], bool]
-
-    def append(self, events: Sequence[Event], at: float) -> Sequence[Entry]:
-        self.fuse.burn()
-        if self.is_full():
-            raise JournalFailed("no space left on device")
-        entries = self.journal.append(events, at)
-        self.fuse.burn()
-        return entries
-
-    def compact(self, state: State) -> None:
-        self.fuse.burn()
-        if self.is_full():
-            raise JournalFailed("no space left on device")
-        self.journal.compact(state, keep=50)
-        self.fuse.burn()
-
-
-class StruckBackend(WorldBackend):
-    """The world as an engine, and moments before and after each order."""
-
-    def __init__(self, world: World, fuse: Fuse) -> None:
-        super().__init__(world)
-        self.fuse = fuse
-
-    def open(self, deliver: Callable[[Report], None]) -> Inventory:
-        def report(one: Report) -> None:
-            if self.world.is_there or isinstance(one, EngineWentAway):
-                deliver(one)
-
-        return super().open(report)
-
-    def survey(self) -> Sequence[RingFound]:
-        self.fuse.burn()
-        return super().survey()
-
-    def launch(self, order: Launch) -> None:
-        self.fuse.burn()
-        super().launch(order)
-        self.fuse.burn()
-
-    def dismiss(self, order: Dismissal) -> None:
-        self.fuse.burn()
-        super().dismiss(order)
-        self.fuse.burn()
-
-    def forget(self, key: RingKey) -> None:
-        self.fuse.burn()
-        super().forget(key)
-        self.fuse.burn()
-
-
-@dataclass
-class Moody:
-    """A policy that sometimes is late, and sometimes breaks its promise."""
-
-    inner: Here
-    rng: np.random.Generator
-    mood: float = 0.0
-
-    def decide(self, snapshot: Snapshot) -> Decision:
-        decision = self.inner.decide(snapshot)
-        if self.rng.random() >= self.mood:
-            return decision
-        if self.rng.random() < 0.5:
-            raise DecisionFailed("the solver took longer than 0 s")
-        # Twice the rings: more than one a job, and more than there is room for.
-        return replace(decision, allocation=Allocation(decision.allocation.rings * 2))
-
-    def close(self) -> None:
-        pass
-
-
-def copy_journal(source: Path, target: Path) -> None:
-    """The files of a journal as they are at this moment."""
-    for suffix in ("", "-wal"):
-        if Path(f"{source}{suffix}").exists():
-            shutil.copyfile(f"{source}{suffix}", f"{target}{suffix}")
 
 
 @dataclass
@@ -287,6 +178,7 @@ class Mayhem:
                 hear(Word(key, rank, Kind.RESUMED, work=self.resumed[key]))
             if self.rng.random() < 0.3:
                 self.survive(self.controller.tick)  # right between two words
+                self.follow()
                 if key not in self.world.rings or key not in self.greeted:
                     return
         self.controller.hear(Word(key, 0, Kind.PROGRESS, work=one.work))
@@ -302,7 +194,16 @@ class Mayhem:
             *(self.submit,) * 4,
             *(self.cancel, self.drain, self.undrain, self.lose_server, self.return_server),
             *(self.break_ring,) * 2,
-            *(self.mute_ring, self.toggle_engine, self.jump, self.toggle_disk, self.change_mood),
+            *(
+                self.mute_ring,
+                self.mute_ring,
+                self.hang_up,
+                self.hang_up,
+                self.toggle_engine,
+                self.jump,
+                self.toggle_disk,
+                self.change_mood,
+            ),
             *(self.slow_down, self.lengthen_fuse, self.lengthen_fuse, self.lengthen_fuse),
         )
         deeds[int(self.rng.integers(len(deeds)))]()
@@ -334,7 +235,7 @@ class Mayhem:
             min_runtime_seconds=float(rng.choice([0, 0, 50])),
         )
         self.jobs[job.name] = with_program(
-            job, retries=1_000, silence_seconds=60.0, checkpoint_grace_seconds=20.0
+            job, retries=1_000, start_seconds=60.0, silence_seconds=60.0, checkpoint_grace_seconds=20.0
         )
         return self.jobs[job.name]
 
@@ -384,6 +285,9 @@ class Mayhem:
     def mute_ring(self) -> None:
         if key := self.pick_ring():
             self.muted.add(key)
+
+    def hang_up(self) -> None:
+        self.greeted.clear()  # every worker connects anew
 
     def toggle_engine(self) -> None:
         if self.world.is_there:
@@ -443,7 +347,8 @@ class Mayhem:
         if self.keep_ended == 1_000:
             assert self.known <= state.active.keys() | state.ended.keys()
         live = self.world.live()
-        jobs = tuple(ActiveJob(one.launch.job) for one in live)
+        # The journal may have lost the slots in which they came.
+        jobs = tuple(ActiveJob(replace(one.launch.job, arrival=0)) for one in live)
         really = Snapshot(self.cluster, jobs, slot=state.slot, slots=state.slots)
         assert find_violations(really, Allocation(tuple(one.launch.ring for one in live))) == []
         assert len({one.launch.key.job for one in live}) == len(live)
@@ -457,8 +362,13 @@ class Mayhem:
             self.toggle_engine()
         for server in sorted(self.controller.state.drained):
             self.controller.undrain(server)
+        if self.world.live():
+            self.mute_ring()
+        began = self.clock.now
         for _ in range(400):
             self.step(SLOT_SECONDS / 2)
+            if self.clock.now - began > HANGS_SECONDS:
+                assert self.muted.isdisjoint(one.launch.key for one in self.world.live())
             if not self.controller.state.active and not self.world.rings:
                 return
         raise AssertionError(f"left: {list(self.controller.state.active)}, {list(self.world.rings)}")

@@ -9,7 +9,8 @@ from gadget.engine.state import State
 from gadget.errors import BadJournal, JournalFailed
 from gadget.live.origin import Origin, begin_live, find_origin
 from gadget.store.journal import Journal, fold
-from tests.chaos.mayhem import SLOT_SECONDS, Mayhem, copy_journal
+from tests.chaos.mayhem import SLOT_SECONDS, Mayhem
+from tests.chaos.strikes import copy_journal
 from tests.live_world import World, WorldRing
 
 CUTS = 15

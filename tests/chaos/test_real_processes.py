@@ -41,15 +41,11 @@ def test_whoever_is_killed_every_job_does_its_work_once_and_nothing_is_left(hous
             time.sleep(float(one.rng.uniform(0.0, 0.5)))
             one.start()
             assert one.list_jobs().keys() == JOBS.keys()
-    assert sum(one.killed.values()) >= 12, one.killed
+    assert sum(one.killed.values()) >= 15, one.killed
     until = time.monotonic() + 120
     while set(one.list_jobs().values()) != {"finished"}:
         assert time.monotonic() < until, one.list_jobs()
         time.sleep(0.3)
-    # A life that takes everything along when it ends.
-    assert one.end() == 0
-    one.start("--stop-rings")
-    assert one.list_jobs() == dict.fromkeys(JOBS, "finished")
     solvers = one.find_solvers()
     assert one.end() == 0
     for job, units in JOBS.items():

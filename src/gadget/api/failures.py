@@ -74,7 +74,7 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(JournalFailed)
     def tell_journal(_: Request, error: GadgetError) -> JSONResponse:
         _log.error("the journal cannot be used: %s", error)
-        return answer(503, "not-now", "the journal cannot be used now; the log of the service tells why.")
+        return answer(503, "not-now", f"nothing was changed: {error}")
 
     @app.exception_handler(EngineAway)
     def tell_engine(_: Request, error: EngineAway) -> JSONResponse:

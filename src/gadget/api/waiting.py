@@ -6,6 +6,7 @@ from enum import StrEnum
 from gadget.engine.state import JobRecord
 from gadget.live.view import Mode, View
 from gadget.model.decision import Reason, Waiting
+from gadget.model.wording import say_count
 
 
 class Since(StrEnum):
@@ -31,6 +32,11 @@ _ADVICE: Mapping[str, str] = {
     Reason.GAIN: "Wait: what runs now gains more. A larger utility or priority moves it forward.",
     Since.UNDECIDED: "Wait for the next decision.",
     Since.RING_LOST: "Wait for the next decision: it goes on from its last checkpoint.",
+    "held": "Wait until the rings that are left alone (min_runtime_seconds) may be changed.",
+    "drained": "Undrain servers (gadget node undrain SERVER), or wait until they are back.",
+    "backoff": "Mend what breaks its ring (gadget job logs JOB), or wait for the next try.",
+    "solver": "Look at the faults of the service (gadget watch); the solver is asked again by itself.",
+    "engine": "Look at the faults of the service (gadget watch); it goes on when the engine is back.",
     Since.OBSERVED: "Start the service with --mode enforce.",
 }
 
@@ -66,6 +72,7 @@ def _since_then(view: View, record: JobRecord) -> Waiting:
         return Waiting(
             name,
             Since.OBSERVED,
-            f"would run with {ring.size} workers on {len(set(ring.workers))} servers; nothing is started",
+            f"would run with {say_count(ring.size, 'worker')} on "
+            f"{say_count(len(set(ring.workers)), 'server')}; nothing is started",
         )
     return Waiting(name, Since.RING_LOST, record.last_failure or "its ring stopped: a server went away")

@@ -30,6 +30,7 @@ from gadget.backends.backend import (
     ServerCameBack,
     ServerWentAway,
 )
+from gadget.backends.local_ending import end_instance
 from gadget.backends.local_folder import LocalFolder, Record, read_tail
 from gadget.backends.local_processes import Process, find_by_environment, read_boot, send
 from gadget.backends.local_ring import LocalRing
@@ -49,6 +50,7 @@ from gadget.model.cluster import Cluster
 
 _TICK_SECONDS = 0.1
 _QUICK_TICK_SECONDS = 0.02
+_TRIM_SECONDS = 2.0
 # Removal gives up on processes that nothing ends.
 _CLOSE_SECONDS = 15.0
 # More namespaces than this are made only if they are asked for.
@@ -95,6 +97,7 @@ class LocalBackend:
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._is_closing = False
+        self._trim_at = 0.0
         self._monitor: threading.Thread | None = None
         self._deliver: Callable[[Report], None] = _log.debug
         self._boot = read_boot()
@@ -108,6 +111,7 @@ class LocalBackend:
         self._is_closing = False
         self._rings, self._reports = {}, []
         try:
+            self._end_former_lives()
             self._wires = wires
             addresses = {server.name: wires.address(server.name) for server in self.cluster.servers}
             # In a namespace nobody but its ranks can listen, and what they hold is counted.
@@ -208,6 +212,12 @@ class LocalBackend:
         if why := why_no_tools():
             raise BadOption(f"network = namespaces: {why}. Mend that, or choose loopback.")
         return Namespaces(self.cluster, self.instance, scale=self._scale)
+
+    def _end_former_lives(self) -> None:
+        """End what services left that had this folder under another name: their journals are gone."""
+        for former in self._folder.former_instances(self.instance):
+            end_instance(former)
+        self._folder.note("instances", [self.instance])
 
     def _open_wires(self) -> None:
         if isinstance(self._wires, Loopback) and not why_no_tools():
@@ -338,9 +348,14 @@ class LocalBackend:
     def _step(self) -> list[RingMoved]:
         moves: list[RingMoved] = []
         now = time.monotonic()
+        is_time_to_trim = now >= self._trim_at
+        if is_time_to_trim:
+            self._trim_at = now + _TRIM_SECONDS
         for ring in self._live():
             try:
                 moves += ring.step(now)
+                if is_time_to_trim or ring.phase.is_over:
+                    self._folder.trim_logs(ring.key, len(ring.record.seats))
             except Exception:  # one ring must not blind the engine for the others
                 _log.exception("%s could not be looked at", ring.key)
             if ring.phase.is_over:

@@ -11,6 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
@@ -30,6 +31,8 @@ _LONGEST = 180
 _LOCK_TRIES = 20
 # More is never read of a log.
 MOST_LOG_BYTES = 1 << 20
+# And more is not kept of the log of one rank.
+MOST_KEPT_BYTES = 64 << 20
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +133,12 @@ class LocalFolder:
         self.ring(key).chmod(0o700)
         write_whole(self.ring(key) / "record.json", msgspec.json.encode(record))
 
+    def former_instances(self, instance: str) -> set[str]:
+        """Other services that had this folder, before their journal was moved away."""
+        known = self.noted("instances")
+        names = {str(name) for name in known} if isinstance(known, list) else set()
+        return names - {instance}
+
     def records(self, instance: str) -> Iterator[Record]:
         """Every ring of the instance that was written down; what cannot be read never began, and goes."""
         for folder in sorted((self.path / "rings").iterdir()):
@@ -179,6 +188,17 @@ class LocalFolder:
     def erase(self, name: str) -> None:
         """Keep a fact no longer."""
         (self.path / f"{name}.json").unlink(missing_ok=True)
+
+    def trim_logs(self, key: RingKey, ranks: int) -> None:
+        """Keep the end of logs that have grown beyond all measure; workers append, so they go on after it."""
+        for rank in range(ranks):
+            path = self.log(key, rank)
+            with suppress(OSError):
+                if path.stat().st_size > MOST_KEPT_BYTES:
+                    tail = read_tail(path, lines=10_000)
+                    os.truncate(path, 0)
+                    with path.open("ab") as file:
+                        file.write(b"(earlier lines were dropped: the log was too long)\n" + tail.encode())
 
     def newest_log(self, job: str, rank: int) -> Path | None:
         """The log of this rank in the job's newest ring."""

@@ -11,6 +11,7 @@ import typer
 
 from gadget.backends.backend import Backend
 from gadget.backends.local import LocalBackend, Network
+from gadget.backends.still import StillBackend
 from gadget.cli.slurm_engine import SlurmSaid, build_slurm
 from gadget.errors import BadOption
 from gadget.model.cluster import Cluster
@@ -69,6 +70,8 @@ class EngineChoice:
     address: str | None = None
     shared: Path | None = None
     slurm: SlurmSaid = field(default_factory=SlurmSaid)
+    observe: bool = False
+    """Decisions are looked at only."""
 
     @property
     def folder(self) -> Path:
@@ -92,12 +95,14 @@ def build_engine(choice: EngineChoice) -> Build:
 
 
 def build_local(choice: EngineChoice) -> Build:
-    """How the local engine is built: on the cluster given, or on that of the journal."""
+    """How the local engine is built: on the cluster given, or that of the journal; not at all to observe."""
 
     def build(origin: "Origin", instance: str) -> Backend:
         servers = choice.cluster or origin.state.cluster
         if not servers.servers:
             raise BadOption("no servers are known yet. Give --cluster, a file or a shape such as leaf-spine.")
+        if choice.observe:
+            return StillBackend(servers)
         return LocalBackend(servers, choice.folder, instance, network=choice.network)
 
     return build

@@ -16,9 +16,9 @@ from gadget.cli.service_option import plain
 from gadget.report.spans import say_span
 
 # Told apart on dark and light grounds; after the last the first comes again, with another letter.
-_COLOURS = (
-    "dodger_blue2", "dark_orange3", "green4", "deep_pink3", "purple", "cyan4", "gold3", "red3", "slate_blue3",
-    "chartreuse4", "orchid3", "steel_blue",
+COLOURS = (
+    "dodger_blue2", "dark_orange3", "green4", "deep_pink3", "purple", "dark_cyan", "gold3", "red3",
+    "slate_blue3", "chartreuse4", "orchid", "steel_blue",
 )  # fmt: skip
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _MOST_CELLS = 32
@@ -60,7 +60,7 @@ class Marks:
 
     def colour(self, job: str) -> str:
         """Its colour."""
-        return _COLOURS[self._number.get(job, 0) % len(_COLOURS)]
+        return COLOURS[self._number.get(job, 0) % len(COLOURS)]
 
 
 def draw(shot: Shot, marks: Marks, *, rows: int, trouble: str | None = None) -> RenderableType:

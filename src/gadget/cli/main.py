@@ -78,8 +78,9 @@ def _options(
 def main() -> None:
     """Run the command line; bad input ends it with one message and exit code 2."""
     # As an exception, so that whatever is half done is cleaned up on the way out.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda caught, _: sys.exit(128 + caught))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:  # as nohup wants it
+            signal.signal(number, lambda caught, _: sys.exit(128 + caught))
     # A stream that the caller closed is None; what goes there is not wanted.
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:

@@ -1,6 +1,7 @@
 """`gadget serve`: the live scheduler."""
 
 import logging
+import shlex
 import signal
 import threading
 from pathlib import Path
@@ -26,6 +27,7 @@ from gadget.cli.engines import (
 )
 from gadget.cli.option_groups import spread_groups
 from gadget.cli.slurm_engine import SlurmSaid
+from gadget.errors import BadOption
 from gadget.live.view import Mode
 from gadget.policies.registry import DEFAULT_POLICY
 
@@ -95,6 +97,8 @@ def serve(
     from gadget.cli.serving import Place, running_service  # noqa: PLC0415
     from gadget.live.settings import Settings  # noqa: PLC0415
 
+    if stop_rings and mode is Mode.OBSERVE:
+        raise BadOption("--stop-rings: who observes touches no ring. Leave it out, or choose --mode enforce.")
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     settings = Settings(
         slot_seconds=slot_seconds,
@@ -112,6 +116,7 @@ def serve(
         address=address,
         shared=shared,
         slurm=slurm,
+        observe=mode is Mode.OBSERVE,
     )
     place = Place(
         home=choice.home,
@@ -130,15 +135,19 @@ def tell_running(running: "Running") -> None:
     """Where it listens, and how to ask it."""
     console = remarks()
     console.print(Text(f"listening on {running.address}; home {running.home}"), soft_wrap=True)
-    console.print("ask it with:  gadget submit FILE, gadget queue, gadget watch; Ctrl-C ends it")
+    # Commands look for it in the usual place.
+    where = "" if running.home == find_home().absolute() else f"GADGET_HOME={shlex.quote(str(running.home))} "
+    console.print(Text(f"ask it with:  {where}gadget queue (or submit, job, events, watch); Ctrl-C ends it"))
 
 
 def wait_for_signal() -> None:
     """Wait until Ctrl-C or SIGTERM."""
     asked = threading.Event()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, lambda *_: asked.set())
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # nohup wants it to go on
+            signal.signal(number, lambda *_: asked.set())
     try:
         while not asked.wait(0.5):
             pass

@@ -12,7 +12,7 @@ from gadget.api.server import Server
 from gadget.backends.backend import Backend
 from gadget.backends.mailbox import Mailbox
 from gadget.backends.words import Word
-from gadget.errors import BadFile
+from gadget.errors import BadFile, JournalFailed
 from gadget.files import write_whole
 from gadget.live.clock import SystemClock
 from gadget.live.controller import Controller
@@ -57,7 +57,10 @@ def running_service(
     """A service from here to the end of the block; the engine is built with the journal's state and name."""
     home = _make_home(place.home)
     with ExitStack() as ends:
-        journal = Journal.open(home / JOURNAL_FILE, begin_live(settings.slot_seconds))
+        try:
+            journal = Journal.open(home / JOURNAL_FILE, begin_live(settings.slot_seconds))
+        except JournalFailed as error:  # whoever starts it can mend that
+            raise BadFile(str(error)) from None
         ends.callback(journal.close)
         origin = find_origin(journal)
         tokens = Tokens(home / "tokens.db")

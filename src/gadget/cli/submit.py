@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gadget.api.client import Client
 
 _LOOK_SECONDS = 1.0
-_ENDINGS = ("finished", "left", "refused")
+_ENDINGS = ("finished", "left", "refused", "failed")
 
 
 def submit(
@@ -66,7 +66,7 @@ def submit(
     """
     if wait and dry_run:
         raise BadOption("--dry-run submits nothing that --wait could follow. Give one of them.")
-    jobs = [job for file in files for job in read_jobs(file)]
+    jobs = [_at_home_here(job) for file in files for job in read_jobs(file)]
     check_unique_jobs(job.name for job in jobs)
     with connect(address, token) as client:
         if dry_run:
@@ -81,6 +81,15 @@ def submit(
             print_json(found)
         if wait:
             _follow(client, found["names"], shown)
+
+
+def _at_home_here(job: Job) -> Job:
+    """The job with the folder in which it is submitted to start in, as its words were meant."""
+    program = job.program
+    if program is None:
+        return job
+    folder = Path.cwd() / (program.working_dir or ".")
+    return replace(job, program=replace(program, working_dir=str(folder)))
 
 
 def _follow(client: "Client", names: list[str], shown: Shown) -> None:

@@ -17,8 +17,8 @@ from gadget.api.home import find_home
 from gadget.backends.local import Network
 from gadget.cli.console import output, remarks
 from gadget.cli.demo import SLOT_SECONDS, build_demo_cluster, build_demo_jobs
-from gadget.cli.engines import EngineChoice, build_local
-from gadget.cli.serve import HomeOption, NetworkOption, tell_running
+from gadget.cli.engines import ENGINE_FOLDER, EngineChoice, build_local
+from gadget.cli.serve import NetworkOption, tell_running
 from gadget.cli.service_option import connect
 from gadget.cli.watch import show_live
 from gadget.errors import BadOption, GadgetError
@@ -27,12 +27,19 @@ if TYPE_CHECKING:
     from gadget.live.runtime import LiveService
     from gadget.live.view import View
 
-_OURS = ("journal.db", "journal.db-wal", "journal.db-shm", "engine")
+_OURS = ("journal.db", "journal.db-wal", "journal.db-shm", ENGINE_FOLDER)
+_MARK = "demo"
+"""A file in the folder of a demo, which tells it from that of a service."""
 
 
 def up(
     *,
-    home: HomeOption = None,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the demo. Default: demo in $GADGET_HOME, or in ~/.gadget.", show_default=False
+        ),
+    ] = None,
     network: NetworkOption = Network.AUTO,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 0,
     fresh: Annotated[
@@ -65,6 +72,7 @@ def up(
     ends = not sys.stdout.isatty() if until_done is None else until_done
     choice = EngineChoice(home=place.home, cluster=build_demo_cluster(), network=network)
     with running_service(place, settings, build_local(choice)) as running:
+        (place.home / _MARK).touch()
         tell_running(running)
         with _submitting(running.service, length) as names:
             try:
@@ -145,15 +153,25 @@ def _tell(view: "View", names: tuple[str, ...]) -> str:
 
 
 def _forget(home: Path) -> None:
-    """Remove what an earlier demo left; the folder must be one of ours."""
-    if home.exists() and any(home.iterdir()) and not (home / "journal.db").exists():
+    """Remove what an earlier demo left, its processes first; one that runs, or is no demo, is left alone."""
+    from gadget.backends.local_ending import clear_folder  # noqa: PLC0415 - only here
+    from gadget.store.lock import ProcessLock  # noqa: PLC0415 - only here
+
+    if not home.exists() or not any(home.iterdir()):
+        return
+    if not (home / _MARK).exists():
         raise BadOption(f"{home}: is no folder of a demo. Choose another one with --home.")
-    for name in _OURS:
-        target = home / name
-        if target.is_dir():
-            shutil.rmtree(target)
-        else:
-            target.unlink(missing_ok=True)
+    lock = ProcessLock(home / "journal.db")
+    try:
+        clear_folder(home / ENGINE_FOLDER)
+        for name in _OURS:
+            target = home / name
+            if target.is_dir():
+                shutil.rmtree(target)
+            else:
+                target.unlink(missing_ok=True)
+    finally:
+        lock.release()
 
 
 def add_to(app: typer.Typer) -> None:

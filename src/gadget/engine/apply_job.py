@@ -45,9 +45,9 @@ def _admit(state: State, jobs: tuple[Job, ...]) -> State:
     refused: dict[str, JobRecord] = {}
     for job in jobs:
         if job.name in active or job.name in state.ended or job.name in refused:
-            raise ImpossibleEvent(
-                f"a job named {job.name!r} has arrived already. Give the new one another name."
-            )
+            ended = state.ended.get(job.name)
+            fate = "has arrived already" if ended is None else f"has {ended.ending} already"
+            raise ImpossibleEvent(f"a job named {job.name!r} {fate}. Give the new one another name.")
         if job.arrival > state.slot:
             raise ImpossibleEvent(
                 f"job {job.name!r} arrives in slot {job.arrival}; this is slot {state.slot}."

@@ -35,7 +35,6 @@ from gadget.engine.events import (
     JobsForgotten,
     Noted,
     RingFailed,
-    Seen,
     ServerDrained,
     ServerUndrained,
     SlotDecided,
@@ -46,13 +45,14 @@ from gadget.engine.standing import Standing
 from gadget.errors import BrokenConstraint, JournalFailed
 from gadget.live.backoff import Backoff
 from gadget.live.clock import Clock
+from gadget.live.crediting import find_seen
 from gadget.live.decider import Decider, DecisionFailed
 from gadget.live.faults import Faults
 from gadget.live.fleet import Fleet
 from gadget.live.happenings import World, find_happenings
 from gadget.live.judging import decide
 from gadget.live.keeping import keep_rings
-from gadget.live.orders import find_dismissals, find_starts, find_wanted
+from gadget.live.orders import find_dismissals, find_starts
 from gadget.live.origin import Log, Origin
 from gadget.live.settings import Settings
 from gadget.live.showing import show_rings
@@ -234,9 +234,12 @@ class Controller:
         else:
             self._record(SlotObserved(decision))
         self.decision = decision
+        took = self._clock.steady() - due
+        # Slots do not drift; but after a slow decision the rings that it started get their time.
+        self._began = due if took < self._settings.spacing_seconds else due + took
         # A solver that failed is asked again as soon as it may be.
-        self._began, self._urgent = due, self.faults.has("solver")
-        self.tally.count_slot(decision, self._clock.steady() - due)
+        self._urgent = self.faults.has("solver")
+        self.tally.count_slot(decision, took)
         self._tidy()
 
     def _find_decision(self) -> Decision:
@@ -269,15 +272,9 @@ class Controller:
 
     def _close_slot(self) -> None:
         """z and work of the slot that went by: only what was reported counts."""
-        if not self.state.decided:
-            return
-        seen = []
-        for key in find_wanted(self.state):
-            one = self.fleet.rings.get(key)
-            credited = self.state.active[key.job].active.work_done or 0.0
-            told = credited if one is None or one.work is None else one.work
-            seen.append(Seen(key.job, max(told - credited, 0.0), 0.0))
-        self._record(SlotServed(self.state.slot, tuple(seen), self._share()))
+        if self.state.decided:
+            seen = find_seen(self.state, self.fleet)
+            self._record(SlotServed(self.state.slot, seen, self._share()))
 
     def _share(self) -> float:
         """How much of a whole slot went by since the last decision."""

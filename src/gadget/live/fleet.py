@@ -40,6 +40,8 @@ class Presence:
     """It was there before we were: what it says of its beginning is old."""
     reason: str = ""
     dismissed: bool = False
+    was_over: bool = False
+    """It had ended when it was found: what it said then, nobody heard."""
     hung: bool = False
     """It said nothing for too long."""
     work: float | None = None
@@ -90,6 +92,7 @@ class Fleet:
             was_found=was_found,
             reason=found.reason,
             heard=(None,) * size,
+            was_over=found.phase.is_over,
         )
         self.rings[found.key] = made
         return made

@@ -66,6 +66,7 @@ def find_happenings(state: State, fleet: Fleet, world: World) -> Happened:
         if one.is_over:
             if one.key in wanted:
                 reason = one.reason or "it left without being asked"
+                reason += f" (it said: {one.note})" if one.note else ""
                 new.events.append(_break(state, one.key, one, reason, Cause.WORKER, world.share))
                 del wanted[one.key]
             elif one.reason and one.phase is not RingPhase.FINISHED:
@@ -136,8 +137,10 @@ def _break(  # noqa: PLR0917 - an event has as many fields as it has
 
 
 def _finish(state: State, one: Presence, share: float) -> JobFinished:
-    credited = state.active[one.key.job].active.work_done or 0.0
-    return JobFinished(one.key.job, max(credited, one.work or 0.0), share)
+    active = state.active[one.key.job].active
+    # A program that says it is done while nobody listens has done all there was to do.
+    told = active.job.work if one.was_over and one.work is None else one.work
+    return JobFinished(one.key.job, max(active.work_done or 0.0, told or 0.0), share)
 
 
 def _compare_start(state: State, one: Presence) -> Iterator[Event]:

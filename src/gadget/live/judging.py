@@ -11,6 +11,7 @@ from gadget.errors import BrokenConstraint
 from gadget.live.decider import Decider
 from gadget.live.fleet import Fleet
 from gadget.live.holding import bring_back, set_aside
+from gadget.live.reasons import correct_reasons
 from gadget.live.room import Room
 from gadget.model.claims import find_false_claims
 from gadget.model.decision import Decision, Waiting
@@ -43,6 +44,7 @@ def decide(
         decision = decider.decide(shown)
         _judge(shown, decision)
         last.note(shown, decision)
+    decision = correct_reasons(decision, state, shown, held)
     if not resting:
         return decision
     return replace(decision, waiting=(*decision.waiting, *(_explain(state, *one) for one in resting.items())))

@@ -47,13 +47,18 @@ def find_starts(state: State, fleet: Fleet) -> Iterator[Start]:
     A ring that was asked to leave takes its room until it has left, so nothing is ever over-committed in the
     world; and no ring starts while an older one of its job is there, so nothing runs twice.
     """
+    wanted = find_wanted(state)
     present = [one for one in fleet if not one.is_over]
-    room = Room(state.cluster, ((one.ring, one.job) for one in present if one.job is not None))
+    # A decision may lay a ring that goes on along other routes: it counts where it lies now.
+    room = Room(
+        state.cluster,
+        ((wanted.get(one.key, one.ring), one.job) for one in present if one.job is not None),
+    )
     for one in present:
         if one.job is None:
             room.close(one.ring)
     busy = {one.key.job for one in present}
-    for key, ring in find_wanted(state).items():
+    for key, ring in wanted.items():
         job = state.active[key.job].job
         if key in fleet.rings or key.job in busy or not room.fits(ring, job):
             continue

@@ -113,7 +113,9 @@ class LiveService:
             if not answer.set_running_or_notify_cancel():
                 return
             try:
-                answer.set_result(command())
+                result = command()
+                self._publish()  # whoever asks next must find what was just done
+                answer.set_result(result)
             except Exception as error:  # whoever asked must hear of it, whatever it is
                 answer.set_exception(error)
 

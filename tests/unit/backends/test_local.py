@@ -15,6 +15,7 @@ import pytest
 
 from gadget.backends.backend import RingKey, RingPhase, ServerCameBack, ServerWentAway
 from gadget.backends.local import LocalBackend, Network
+from gadget.backends.local_ending import clear_folder
 from gadget.backends.netns import list_namespaces, why_no_namespaces
 from gadget.errors import BadOption
 from gadget.model.builders import build_leaf_spine
@@ -329,3 +330,44 @@ def session_of(pid: int) -> int:
     except OSError:
         return -1
     return -1 if state == "Z" else int(rest[2])
+
+
+def test_what_another_service_left_in_the_folder_is_ended(tmp_path: Path) -> None:
+    """Its journal was moved away, and with it the name by which it was known."""
+    folder = tmp_path / "engine"
+    former, present = Life(folder), Life(folder)
+    engine = former.open()
+    former.run(engine, OBEY, ["s0", "s1"])
+    assert find_workers(former.instance)
+    engine.backend.close(keep_rings=True)
+    engine = present.open()
+    assert not list(engine.backend.survey())
+    engine.wait(lambda: not find_workers(former.instance))
+    engine.backend.close(keep_rings=False)
+
+
+def test_a_folder_is_cleared_of_all_that_was_started_from_it(tmp_path: Path) -> None:
+    life = Life(tmp_path / "engine")
+    engine = life.open()
+    life.run(engine, OBEY, ["s0"])
+    with pytest.raises(BadOption, match="another service runs rings"):
+        clear_folder(life.folder)
+    assert find_workers(life.instance)
+    engine.backend.close(keep_rings=True)
+    clear_folder(life.folder)
+    engine.wait(lambda: not find_workers(life.instance))
+
+
+def test_a_log_beyond_all_measure_keeps_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gadget.backends.local_folder.MOST_KEPT_BYTES", 100_000)
+    life = Life(tmp_path / "engine")
+    engine = life.open()
+    flood = "i=0; while [ $i -lt 40000 ]; do i=$((i + 1)); echo line $i; done"
+    order = build_launch("job", 1, ["s0"], flood)
+    engine.backend.launch(order)
+    engine.wait_for(order.key, RingPhase.FINISHED)
+    told = engine.backend.read_log("job", rank=0, lines=1)
+    assert told.strip() == "line 40000"
+    assert sum(path.stat().st_size for path in life.folder.glob("jobs/*/logs/*")) < 1_100_000
+    assert "earlier lines were dropped" in next(life.folder.glob("jobs/*/logs/*")).read_text()[:100]
+    engine.backend.close(keep_rings=False)

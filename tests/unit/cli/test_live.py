@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.style import Style
 
 from gadget.api.app import build_app
 from gadget.api.server import Server
 from gadget.cli.live_jobs import find_new_lines
-from gadget.cli.live_screen import Marks, Shot, draw
+from gadget.cli.live_screen import COLOURS, Marks, Shot, draw
 from gadget.engine.events import JobFinished, Noted
 from gadget.live.view import Fault
 from gadget.model.codec import read_scenario, read_snapshot
@@ -376,3 +377,8 @@ def test_events_are_followed_until_ctrl_c(service: FoldedService) -> None:
         assert json.loads(process.stdout.readline())["number"] == 2
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130
+
+
+def test_every_colour_of_the_screen_is_one() -> None:
+    for colour in COLOURS:
+        assert Style.parse(f"bold {colour}").color is not None
