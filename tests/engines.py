@@ -33,8 +33,9 @@ from gadget.model.resources import Resources
 from gadget.model.ring import Ring
 from gadget.model.utility import Linear
 from tests.engines_ray import connect
+from tests.engines_slurm import build_slurm
 
-KINDS = ("local-loopback", "local-namespaces", "ray")
+KINDS = ("local-loopback", "local-namespaces", "ray", "slurm")
 # Generous: a busy machine must not fail a test, and no test waits so long when all is well.
 PATIENCE_SECONDS = 30.0
 
@@ -66,6 +67,8 @@ def build_backend(kind: str, folder: Path, instance: str, link: RayLink | None =
             )
         case "local-loopback" | "local-namespaces":
             return LocalBackend(build_cluster(), folder, instance, network=kind.removeprefix("local-"))
+        case "slurm":
+            return build_slurm(folder, instance)
     raise ValueError(kind)
 
 

@@ -29,6 +29,7 @@ from tests.engines import (
     owned_elsewhere,
 )
 from tests.engines_ray import RayCluster
+from tests.engines_slurm import shared_slurm, why_no_slurm
 from tests.rings import EXAMPLES, read_losses
 
 PASS_A_TOKEN = """
@@ -80,6 +81,10 @@ class Bench:
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     if request.param != "local-loopback" and (why := why_no_namespaces()):
         pytest.skip(why)
+    if request.param == "slurm":
+        if why := why_no_slurm():
+            pytest.skip(why)
+        shared_slurm()
     made = Bench(request.param, tmp_path / "engine")
     if made.kind == "ray":
         made.ray = request.getfixturevalue("ray_cluster")

@@ -119,14 +119,14 @@ class LocalRing(RingCourse):
             return [self._shepherds[rank], self._workers[rank]]
         return self._of_rank(rank)
 
-    def _known(self) -> list[Process]:
-        return [process for rank in range(len(self.record.seats)) for process in self._of_rank(rank)]
-
     def _has_run(self, rank: int) -> bool:
         return rank in self._workers
 
     def _ended_at(self, rank: int) -> float:
         return find_end_time(self._path, rank)
+
+    def _known(self) -> list[Process]:
+        return [process for rank in range(len(self.record.seats)) for process in self._of_rank(rank)]
 
     def _ask(self, now: float) -> None:
         assert self._leaving is not None

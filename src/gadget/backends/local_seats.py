@@ -20,14 +20,19 @@ class Seats:
     """GPUs and ports in use. GPUs go by index: whole ones are nobody else's, parts may share one."""
 
     def __init__(
-        self, cluster: Cluster, addresses: Mapping[str, str], is_free: Callable[[str, int], bool]
+        self,
+        cluster: Cluster,
+        addresses: Mapping[str, str],
+        is_free: Callable[[str, int], bool],
+        *,
+        first_port: int = FIRST_PORT,
     ) -> None:
         self._addresses = addresses
         self._is_free = is_free
         self._gpus = {server.name: server.resources.get("gpu", 0.0) for server in cluster.servers}
         self._used = {name: [0.0] * math.ceil(amount) for name, amount in self._gpus.items()}
         self._ports: dict[str, set[int]] = {name: set() for name in addresses}
-        self._next_port: dict[str, int] = {}
+        self._next_port: dict[str, int] = dict.fromkeys(addresses, first_port)
 
     def take(self, workers: Sequence[str], gpu_per_worker: float) -> tuple[tuple[Seat, ...], int]:
         """Seats for a ring in rank order, and the port that rank 0 keeps for its program. All or nothing."""
@@ -89,7 +94,7 @@ class Seats:
     def _take_port(self, server: str) -> int:
         # In turns, so that a port rests before it is given again and no late packet meets a stranger.
         count = LAST_PORT - FIRST_PORT + 1
-        start = self._next_port.get(server, FIRST_PORT)
+        start = self._next_port[server]
         for step in range(count):
             port = FIRST_PORT + (start - FIRST_PORT + step) % count
             if port not in self._ports[server] and self._is_free(self._addresses[server], port):

@@ -12,14 +12,15 @@ from pathlib import Path
 from gadget.backends.local_processes import Process, identify, read_stat
 
 # Signals meant for the whole group pass it by: it ends when its worker has. The shell's own words about
-# signals stay out of the log. `exec` keeps the number that was written down.
+# signals stay out of the log. `exec` keeps the number that was written down. Arguments of the shepherd: the
+# path of the rank's files without their suffix, the script of the worker, and the command.
 # A variable of the shell that has the name of one in the environment would change it for the worker.
-_WORKER = """
+WORKER = """
 _gadget_base=$1; shift
 read -r _gadget_stat </proc/$$/stat; printf '%s\\n' "$_gadget_stat" >"$_gadget_base.worker"
 exec "$@"
 """
-_SHEPHERD = """
+SHEPHERD = """
 trap : TERM INT HUP QUIT USR1 USR2
 exec 3>&2 2>/dev/null
 read -r _gadget_stat </proc/$$/stat; printf '%s\\n' "$_gadget_stat" >"$1.shepherd"
@@ -42,7 +43,7 @@ def start_rank(
     """Start one rank in a session of its own, so that it outlives the service. Gives the shepherd."""
     with log.open("ab") as out:
         child = subprocess.Popen(
-            [*enter, "sh", "-c", _SHEPHERD, "gadget-shepherd", str(folder / str(rank)), _WORKER, *command],
+            [*enter, "sh", "-c", SHEPHERD, "gadget-shepherd", str(folder / str(rank)), WORKER, *command],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,

@@ -5,6 +5,7 @@ Each engine looks at ranks and acts on them in its own way; what the exit codes 
 
 import signal
 from contextlib import suppress
+from pathlib import Path
 
 from gadget.backends.backend import RingFound, RingKey, RingMoved, RingPhase
 from gadget.backends.local_folder import Ending, Leaving, LocalFolder, Record, read_tail
@@ -145,6 +146,11 @@ class RingCourse:
         return f"{name} ended with exit code {code}" + (f": {said}" if said else "")
 
     def _last_line(self, rank: int) -> str:
-        lines = read_tail(self._folder.log(self.key, rank), 20).split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return printable(last[:_LONGEST_LINE])
+        return find_last_line(self._folder.log(self.key, rank))
+
+
+def find_last_line(path: Path) -> str:
+    """The last line of a log that says something, fit to be shown."""
+    lines = read_tail(path, 20).split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return printable(last[:_LONGEST_LINE])

@@ -13,6 +13,7 @@ from gadget.backends.backend import Backend
 from gadget.backends.local import LocalBackend, Network
 from gadget.backends.still import StillBackend
 from gadget.cli.ray_engine import RaySaid, build_ray
+from gadget.cli.slurm_engine import SlurmSaid, build_slurm
 from gadget.errors import BadOption
 from gadget.model.cluster import Cluster
 
@@ -72,6 +73,7 @@ class EngineChoice:
     address: str | None = None
     shared: Path | None = None
     ray: RaySaid = field(default_factory=RaySaid)
+    slurm: SlurmSaid = field(default_factory=SlurmSaid)
 
     @property
     def folder(self) -> Path:
@@ -89,11 +91,15 @@ def build_engine(choice: EngineChoice) -> Build:
         raise BadOption(f"--network: the network of {choice.engine} is what it is. Leave it out.")
     if choice.engine is not Engine.RAY and not choice.ray.is_empty:
         raise BadOption("options of Ray are given, and the engine is another. Leave them out.")
+    if choice.engine is not Engine.SLURM and not choice.slurm.is_empty:
+        raise BadOption("options of Slurm are given, and the engine is another. Leave them out.")
+    if choice.engine is Engine.SLURM and choice.address is not None:
+        raise BadOption("--address: Slurm is found by its own configuration ($SLURM_CONF). Leave it out.")
     return _BUILDERS[choice.engine](choice)
 
 
 def build_local(choice: EngineChoice) -> Build:
-    """How the local engine is built: on the cluster given, or on that of the journal."""
+    """How the local engine is built: on the cluster given, or that of the journal; not at all to observe."""
 
     def build(origin: "Origin", instance: str) -> Backend:
         servers = choice.cluster or origin.state.cluster
@@ -137,14 +143,10 @@ def _find_own_address(address: str | None) -> str:
     return "127.0.0.1"
 
 
-def _build_later(choice: EngineChoice) -> Build:
-    raise BadOption(f"--engine {choice.engine}: is not built yet. Choose local.")
-
-
 _BUILDERS: Mapping[Engine, Callable[[EngineChoice], Build]] = {
     Engine.LOCAL: build_local,
     Engine.RAY: lambda choice: build_ray(
         choice.ray, choice.address, choice.home, choice.folder, choice.cluster
     ),
-    Engine.SLURM: _build_later,
+    Engine.SLURM: lambda choice: build_slurm(choice.slurm, choice.folder, choice.cluster),
 }

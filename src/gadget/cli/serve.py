@@ -27,6 +27,8 @@ from gadget.cli.engines import (
 )
 from gadget.cli.option_groups import spread_groups
 from gadget.cli.ray_engine import RaySaid
+from gadget.cli.slurm_engine import SlurmSaid
+from gadget.errors import BadOption
 from gadget.live.view import Mode
 from gadget.policies.registry import DEFAULT_POLICY
 
@@ -61,6 +63,7 @@ def serve(
     report: ReportOption = None,
     shared: SharedOption = None,
     ray: RaySaid,
+    slurm: SlurmSaid,
     home: HomeOption = None,
     policy: PolicyOption = DEFAULT_POLICY,
     seed: SeedOption = 0,
@@ -116,6 +119,7 @@ def serve(
         address=address,
         shared=shared,
         ray=ray,
+        slurm=slurm,
     )
     place = Place(
         home=choice.home,

@@ -60,11 +60,12 @@ class TopologyOptions:
     def read(self) -> Topology:
         """The topology, its gaps filled with what is assumed."""
         options = ReadOptions(tuple(self.level or ()), self.nodes, self.name, self.join)
-        assumptions = _parse_assumptions(self.gbps, self.gpus, self.resource)
+        assumptions = parse_assumptions(self.gbps, self.gpus, self.resource)
         return fill_in(read_topology(self.file, options, form=self.form), assumptions)
 
 
-def _parse_assumptions(gbps: list[str] | None, gpus: int | None, resource: list[str] | None) -> Assumptions:
+def parse_assumptions(gbps: list[str] | None, gpus: int | None, resource: list[str] | None) -> Assumptions:
+    """What --gbps, --gpus and --resource say."""
     by_tier: dict[str, float] = {}
     other: float | None = None
     for text in gbps or ():

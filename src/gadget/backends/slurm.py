@@ -1,0 +1,398 @@
+"""The Slurm engine: every ring is a job of the user who runs the service, on the nodes that were decided.
+
+The folder must be one that all nodes see: it holds what jobs run and how their workers ended. A ring goes by
+the comment of its job, so a later life of the service finds it in the queue. Nothing here needs more rights
+than sbatch does. What jobs of others take is seen as servers with less.
+
+A launch with a number not above the largest that was launched for its job is refused: it is reported FAILED,
+and nothing of it is kept. Orders for a ring that is here already change nothing.
+"""
+
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from gadget.backends.backend import (
+    ClusterFound,
+    Dismissal,
+    EngineAway,
+    EngineCameBack,
+    EngineWentAway,
+    Inventory,
+    Launch,
+    Report,
+    RingFound,
+    RingKey,
+    RingMoved,
+    RingPhase,
+    ServerWentAway,
+)
+from gadget.backends.local_folder import LocalFolder, Record, read_tail
+from gadget.backends.local_seats import FIRST_PORT, LAST_PORT, NoRoom, Seats
+from gadget.backends.slurm_commands import Refused, Slurm, Standing
+from gadget.backends.slurm_queue import SlurmQueue
+from gadget.backends.slurm_ring import Deed, Look, SlurmRing
+from gadget.backends.slurm_script import SlurmOptions, build_sbatch, find_amounts, write_scripts
+from gadget.backends.slurm_servers import Draw, Servers
+from gadget.backends.worker_environment import Seat
+from gadget.errors import BadFile, BadOption, printable
+from gadget.model.cluster import Cluster
+from gadget.model.quantity import TOLERANCE
+
+_TICK_SECONDS = 0.2
+_QUICK_POLL_SECONDS = 0.5
+_CLOSE_SECONDS = 60.0
+_HOLDING = (Standing.HOLDING, Standing.LEAVING)
+
+_log = logging.getLogger(__name__)
+
+
+class SlurmBackend:
+    """A backend (see `gadget.backends.backend.Backend`) on a Slurm cluster."""
+
+    name = "slurm"
+
+    def __init__(
+        self,
+        folder: Path,
+        instance: str,
+        draw: Draw,
+        *,
+        options: SlurmOptions | None = None,
+        known: Cluster | None = None,
+        interface: str = "",
+        poll_seconds: float = 2.0,
+        pending_seconds: float = 60.0,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`draw` makes a cluster of servers and Slurm's switches; `known` is that of the last life.
+
+        A ring that waits in Slurm's queue for `pending_seconds` is taken out: others have what it needs.
+        """
+        self.instance = instance
+        self._options = options or SlurmOptions()
+        self._interface = interface
+        self._poll_seconds = poll_seconds
+        self._pending_seconds = pending_seconds
+        self._known = known
+        self._folder = LocalFolder(folder)
+        self._slurm = Slurm(_clean(os.environ if environment is None else environment))
+        self._servers = Servers(self._slurm, draw, self._options.partition)
+        self._rings: dict[RingKey, SlurmRing] = {}
+        self._queue = SlurmQueue(self._slurm, self._folder, instance)
+        self._reports: list[Report] = []
+        self._away = ""
+        self._was_away_at_first = False
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._is_closing = False
+        self._monitor: threading.Thread | None = None
+        self._deliver: Callable[[Report], None] = _log.debug
+        self._seats: Seats
+
+    def open(self, deliver: Callable[[Report], None]) -> Inventory:
+        """Find the nodes and the rings of an earlier life; those that nobody wrote down are cancelled."""
+        self._folder.open()
+        try:
+            for record in self._folder.records(self.instance):
+                ring = self._rings[record.key] = SlurmRing(record, self._folder)
+                ring.recall()
+            try:
+                self._poll(time.time())
+            except Refused as error:
+                raise BadOption(f"Slurm cannot be asked: {error}") from None
+            except EngineAway as error:
+                if self._known is None or not self._known.servers:
+                    raise BadOption(f"{error}. Start it, and then the service.") from None
+                self._away, self._was_away_at_first = f"{error}", True
+            self._make_seats()
+            if not self._away:
+                # What has ended meanwhile is told by the survey.
+                self._step()
+                self._reports.clear()
+        except BaseException:
+            self._folder.close()
+            raise
+        self._deliver = deliver
+        self._monitor = threading.Thread(target=self._watch, name="gadget-slurm-engine", daemon=True)
+        self._monitor.start()
+        if self._away:
+            assert self._known is not None  # refused otherwise
+            return Inventory(self._known)
+        return Inventory(self._servers.cluster, frozenset(self._servers.away))
+
+    def survey(self) -> Sequence[RingFound]:
+        """Every ring, also those that are over and not forgotten."""
+        with self._lock:
+            self._check_there()
+            return [ring.tell() for ring in self._rings.values()]
+
+    def launch(self, order: Launch) -> None:
+        """Write the ring down, and have it handed in by the watching thread."""
+        with self._lock:
+            if order.key not in self._rings:
+                self._check_there()
+                self._take(order)
+        self._wake.set()
+
+    def dismiss(self, order: Dismissal) -> None:
+        """Ask its workers to leave; unknown rings have left."""
+        with self._lock:
+            if (ring := self._rings.get(order.key)) is not None:
+                self._check_there()
+                self._reports += ring.dismiss(time.time() + order.grace_seconds, order.reason)
+        self._wake.set()
+
+    def forget(self, key: RingKey) -> None:
+        """Keep nothing more of a ring that is over; one that is not is kept."""
+        with self._lock:
+            ring = self._rings.get(key)
+            if ring is not None and ring.phase.is_over:
+                del self._rings[key]
+                self._folder.drop(key)
+
+    def read_log(self, job: str, *, rank: int, lines: int) -> str:
+        """The last lines of this rank in the job's newest ring, empty without one."""
+        path = self._folder.newest_log(job, rank)
+        return "" if path is None else read_tail(path, lines)
+
+    def close(self, *, keep_rings: bool) -> None:
+        """Stop watching; unless rings are kept, cancel every job and remove what was made but logs."""
+        monitor, self._monitor = self._monitor, None
+        if monitor is None:
+            return
+        self._is_closing = True
+        self._wake.set()
+        monitor.join(_CLOSE_SECONDS)
+        try:
+            if not keep_rings:
+                self._remove_all()
+        finally:
+            self._folder.close()
+
+    def _check_there(self) -> None:
+        if self._away:
+            raise EngineAway(self._away)
+
+    def _take(self, order: Launch) -> None:
+        key = order.key
+        if key.number <= (fence := self._folder.fence(key.job, self.instance)):
+            reason = f"the order is stale: ring {fence} of this job was launched already"
+            self._reports.append(RingMoved(key, RingPhase.FAILED, reason))
+            return
+        gpu = order.job.resources.get("gpu", 0.0)
+        seats: tuple[Seat, ...] = ()
+        port, why = 0, self._why_not(order)
+        if not why:
+            try:
+                seats, port = self._seats.take(order.ring.workers, gpu)
+            except NoRoom as error:
+                why = f"{error}"
+        record = Record(
+            instance=self.instance,
+            boot="",
+            job=key.job,
+            number=key.number,
+            workers=order.ring.workers,
+            routes=order.ring.routes,
+            seats=seats,
+            master_port=port,
+            gpu_per_worker=gpu,
+            amounts=find_amounts(order.job.resources),
+        )
+        ring = SlurmRing(record, self._folder, order)
+        try:
+            self._folder.raise_fence(key, self.instance)
+            self._folder.prepare(record)
+            if not why:
+                write_scripts(order, record, self._folder, instance=self.instance, interface=self._interface)
+        except ValueError as error:
+            why = f"it cannot be started: {error}"
+        except (OSError, BadFile) as error:
+            why = why or f"it cannot be written down: {error}"
+        self._rings[key] = ring
+        if why:
+            self._seats.give_back(seats, port, gpu)
+            self._reports.append(ring.end_now(RingPhase.FAILED, why))
+
+    def _why_not(self, order: Launch) -> str:
+        if order.job.program is None:
+            return f"job {order.key.job!r} says nothing of what its workers run. Give it a `run:` part."
+        if not order.ring.workers:
+            return "the ring has no workers"
+        if away := sorted(self._servers.away.keys() & set(order.ring.workers)):
+            return f"server {away[0]} is away"
+        gpu = order.job.resources.get("gpu", 0.0)
+        if abs(gpu - round(gpu)) > TOLERANCE:
+            return f"each worker takes {gpu:g} gpu, and Slurm hands out whole ones. Give a whole number."
+        return ""
+
+    def _watch(self) -> None:
+        polled = time.monotonic()
+        while not self._is_closing:
+            with self._lock:
+                live = self._live()
+                is_quick = any(ring.is_changing for ring in live)
+            pause = _QUICK_POLL_SECONDS if is_quick and not self._away else self._poll_seconds
+            left = polled + min(pause, self._poll_seconds) - time.monotonic()
+            self._wake.wait(max(0.0, min(left, _TICK_SECONDS) if live else left))
+            self._wake.clear()
+            try:
+                if time.monotonic() - polled >= min(pause, self._poll_seconds):
+                    polled = time.monotonic()
+                    self._poll(time.time())
+                    self._note_there()
+                if not self._away:
+                    self._step()
+            except EngineAway as error:
+                self._note_away(f"{error}")
+            except Refused as error:
+                self._note_away(f"Slurm cannot be asked: {error}")
+            except Exception:  # the watch must go on whatever it meets
+                _log.exception("Slurm could not be looked at")
+            self._send()
+
+    def _send(self) -> None:
+        with self._lock:
+            reports, self._reports = self._reports, []
+        for report in reports:
+            try:
+                self._deliver(report)
+            except Exception:  # the watch must go on whatever its listener does
+                _log.exception("a report was not taken: %s", report)
+
+    def _note_away(self, reason: str) -> None:
+        with self._lock:
+            if not self._away:
+                self._reports.append(EngineWentAway(reason))
+            self._away = reason
+
+    def _note_there(self) -> None:
+        with self._lock:
+            if self._away:
+                self._away = ""
+                if self._was_away_at_first:
+                    self._was_away_at_first = False
+                    self._make_seats()
+                    self._reports.append(ClusterFound(self._servers.cluster))
+                    self._reports += [ServerWentAway(*one) for one in self._servers.away.items()]
+                self._reports.append(EngineCameBack())
+
+    def _poll(self, now: float) -> None:
+        """Ask Slurm for the jobs of this instance and for its nodes."""
+        self._queue.look(now)
+        with self._lock:
+            live = self._live()
+            for ring in live:
+                ring.holds = any(job.standing in _HOLDING for job in self._queue.of(ring.key))
+            holding = [ring.record for ring in live if ring.holds]
+            unsettled = {server for ring in live if ring.is_changing for server in ring.record.workers}
+        reports = self._servers.poll(now, holding, unsettled)
+        with self._lock:
+            self._reports += reports
+            if self._servers.has_other_nodes and not self._away:
+                self._make_seats()
+            for ring in self._live():
+                for name in self._servers.lost & set(ring.record.workers):
+                    ring.break_off(f"server {name} went away: {self._servers.away[name]}")
+            rings = [ring.key for ring in self._live()]
+        self._queue.end_strays(rings, now)
+
+    def _make_seats(self) -> None:
+        cluster = self._servers.whole if not self._away else self._known
+        assert cluster is not None  # refused otherwise
+        # Services that share nodes begin at different ports.
+        spread = int.from_bytes(hashlib.sha256(self.instance.encode()).digest()[:4])
+        first = FIRST_PORT + spread % (LAST_PORT - FIRST_PORT + 1)
+        names = [server.name for server in cluster.servers]
+        addresses = {name: self._servers.addresses.get(name, name) for name in names}
+        self._seats = Seats(cluster, addresses, lambda *_: True, first_port=first)
+        for ring in self._live():
+            record = ring.record
+            self._seats.keep(record.seats, record.master_port, record.gpu_per_worker)
+
+    def _live(self) -> list[SlurmRing]:
+        return [ring for ring in self._rings.values() if not ring.phase.is_over]
+
+    def _step(self) -> None:
+        """Look at every ring, and tell Slurm what follows; commands run without the lock."""
+        deeds: list[tuple[SlurmRing, Deed]] = []
+        with self._lock:
+            for ring in self._live():
+                try:
+                    look = Look(self._queue.asked, self._queue.of(ring.key), self._servers.lost)
+                    moves, deed = ring.step(time.time(), look, self._pending_seconds)
+                except Exception:  # one ring must not blind the engine for the others
+                    _log.exception("%s could not be looked at", ring.key)
+                    continue
+                self._reports += moves
+                if deed is not None:
+                    deeds.append((ring, deed))
+                if ring.phase.is_over:
+                    self._give_back(ring)
+        for ring, deed in deeds:
+            self._do(ring, deed)
+
+    def _give_back(self, ring: SlurmRing) -> None:
+        record = ring.record
+        self._seats.give_back(record.seats, record.master_port, record.gpu_per_worker)
+
+    def _do(self, ring: SlurmRing, deed: Deed) -> None:
+        match deed:
+            case Deed.SUBMIT:
+                self._submit(ring)
+            case Deed.ASK:
+                self._slurm.signal_batch(ring.numbers[0], "USR1")
+            case Deed.END:
+                self._slurm.signal_batch(ring.numbers[0], "USR2")
+            case Deed.KILL:
+                self._slurm.kill_step(ring.numbers)
+            case Deed.CANCEL:
+                self._slurm.cancel(ring.numbers[:1])
+
+    def _submit(self, ring: SlurmRing) -> None:
+        assert ring.order is not None  # rings of an earlier life are not handed in
+        if ring.is_unsure(self._queue.asked):
+            return  # nobody heard the answer to the last try; the next look at the queue shows it
+        words = build_sbatch(ring.order, self._folder, self._options, self._queue.comment(ring.key))
+        try:
+            number = self._slurm.submit(words)
+        except Refused as error:
+            with self._lock:
+                self._reports.append(ring.refuse(printable(str(error))))
+                self._give_back(ring)
+            return
+        except EngineAway:
+            ring.doubt(time.time())
+            raise
+        ring.hand_in(time.time(), number)
+
+    def _remove_all(self) -> None:
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        for ring in self._rings.values():
+            ring.break_off("the service ended")
+        try:
+            while self._live() and time.monotonic() < deadline:
+                self._poll(time.time())
+                self._step()
+                time.sleep(0.1)
+        except (EngineAway, Refused) as error:
+            _log.warning("rings are left behind: %s", error)
+        for key, ring in self._rings.items():
+            if ring.phase.is_over:
+                self._folder.drop(key)
+            else:
+                _log.warning("%s could not be ended: %s", key, ring.reason)
+
+
+def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what an allocation around the service or a service around it would tell our jobs."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name == "SLURM_CONF" or not name.startswith(("SLURM_", "GADGET_"))
+    }

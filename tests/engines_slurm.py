@@ -1,0 +1,301 @@
+"""A Slurm of its own on this machine: munged, slurmctld and a slurmd for each node, with GPUs that are none.
+
+Everything is in one folder and listens on ports that were free; it is ended by process id.
+`scripts/setup-slurm` installs what it needs.
+"""
+
+import atexit
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from gadget.backends.local_processes import (
+    Process,
+    find_process,
+    is_alive,
+    list_processes,
+    read_environment,
+    send,
+)
+from gadget.backends.slurm import SlurmBackend
+from gadget.topology.assumptions import Assumptions
+from gadget.topology.slurm_live import build_slurm_cluster
+
+NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "scancel", "srun")
+START_SECONDS = 60.0
+_ADDRESS = "127.77.0.{}"
+
+_CONF = """
+ClusterName=gadgettest
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CryptoType=crypto/munge
+StateSaveLocation={folder}/state
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmdLogFile={folder}/slurmd-%n.log
+SlurmdSpoolDir={folder}/spool-%n
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SwitchType=switch/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+TopologyPlugin=topology/tree
+GresTypes=gpu
+SlurmdParameters=config_overrides
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+PropagateResourceLimits=NONE
+ReturnToService=2
+SlurmdTimeout=5
+SlurmctldTimeout=5
+MessageTimeout=5
+KillWait=1
+InactiveLimit=0
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,bf_resolution=1,sched_min_interval=0,sched_interval=2,batch_sched_delay=0
+{nodes}
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=other Nodes=ALL MaxTime=INFINITE State=UP
+"""
+
+
+def why_no_slurm() -> str:
+    """Why no Slurm can be started here; empty when it can."""
+    if missing := [name for name in NEEDED if shutil.which(name, path=_search()) is None]:
+        return f"{', '.join(missing)} not found; scripts/setup-slurm installs Slurm"
+    if os.geteuid() != 0:
+        return "several slurmd on one machine, with GPUs made up, need root"
+    return ""
+
+
+class SlurmCluster:
+    """Starts in `start`, ends in `stop`; clients find it by `environment`."""
+
+    def __init__(self, folder: Path, gpus: Mapping[str, int], *, cpus: int = 8) -> None:
+        self.folder = folder
+        self.gpus = dict(gpus)
+        self._cpus = cpus
+        self._daemons: dict[str, Process] = {}
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._stopped: list[Process] = []
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What commands need to find it."""
+        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": _search()}
+
+    def start(self) -> None:
+        """Write its files and start it; returns when every node is idle."""
+        (self.folder / "state").mkdir(parents=True)
+        self._write_files()
+        self._start_daemon("munged", self._munged())
+        self._wait((self.folder / "munge.socket").exists, "munged")
+        self.start_controller()
+        for name in self.gpus:
+            self.start_node(name)
+        self._wait(lambda: self.states() == dict.fromkeys(self.gpus, "idle"), "the nodes")
+
+    def stop(self) -> None:
+        """End all that it started; nothing but the folder is left, and that belongs to the caller."""
+        for process in self._stopped:
+            send(process, signal.SIGCONT)
+        for name in self.gpus:
+            self.kill_node(name)
+        for name in ("slurmctld", "munged"):
+            self._end(name)
+
+    def start_controller(self) -> None:
+        """Start slurmctld, with the state of before."""
+        self._start_daemon("slurmctld", ["slurmctld", "-D", "-f", self._conf])
+        self._wait(lambda: self.run("scontrol", "ping").returncode == 0, "slurmctld")
+
+    def stop_controller(self) -> None:
+        """As when it is updated: it answers no more. Killed, it could lose the newest jobs."""
+        send(self._daemons.pop("slurmctld"), signal.SIGTERM)
+        self._children.pop("slurmctld").wait(START_SECONDS)
+
+    def start_node(self, name: str) -> None:
+        """Start a node that is not there."""
+        self._start_daemon(name, ["slurmd", "-D", "-f", self._conf, "-N", name])
+
+    def kill_node(self, name: str) -> None:
+        """As when its power fails: its daemon, its step daemons and all that they have started are gone."""
+        victims = self._find_of_node(name)
+        self._end(name)
+        for process in victims:
+            send(process, signal.SIGKILL)
+        deadline = time.monotonic() + START_SECONDS
+        while victims and time.monotonic() < deadline:
+            victims = [process for process in (*victims, *self._find_of_node(name)) if is_alive(process)]
+            for process in victims:
+                send(process, signal.SIGKILL)
+            time.sleep(0.02)
+
+    def pause_node(self, name: str) -> None:
+        """As when it hangs: nothing of it answers, nothing of it ends."""
+        for process in (self._daemons[name], *self._find_of_node(name)):
+            send(process, signal.SIGSTOP)
+            self._stopped.append(process)
+
+    def resume_nodes(self) -> None:
+        """All that hung go on."""
+        for process in self._stopped:
+            send(process, signal.SIGCONT)
+        self._stopped.clear()
+
+    def states(self) -> dict[str, str]:
+        """What sinfo says of each node."""
+        told = self.run("sinfo", "-h", "-N", "-p", "main", "-o", "%N %T").stdout.split("\n")
+        return dict(line.split() for line in told if line.strip())
+
+    def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
+        """A command of a user of this Slurm."""
+        env = {**os.environ, **self.environment}
+        return subprocess.run(command, env=env, text=True, capture_output=True, timeout=60, check=False)
+
+    @property
+    def _conf(self) -> str:
+        return str(self.folder / "slurm.conf")
+
+    def _write_files(self) -> None:
+        ports = _find_ports(1 + len(self.gpus))
+        lines, gres = [], []
+        for place, (name, count) in enumerate(self.gpus.items()):
+            address = _ADDRESS.format(place + 1)
+            amount = f" Gres=gpu:{count}" if count else ""
+            lines.append(
+                f"NodeName={name} NodeHostname={socket.gethostname()} NodeAddr={address} "
+                f"Port={ports[1 + place]} CPUs={self._cpus}{amount} State=UNKNOWN"
+            )
+            devices = self.folder / "dev" / name
+            devices.mkdir(parents=True)
+            for index in range(count):
+                os.mknod(devices / f"nvidia{index}", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+            if count:
+                files = f"{devices}/nvidia[0-{count - 1}]" if count > 1 else f"{devices}/nvidia0"
+                gres.append(f"NodeName={name} Name=gpu File={files} Flags=nvidia_gpu_env")
+        conf = _CONF.format(
+            host=socket.gethostname(), port=ports[0], folder=self.folder, nodes="\n".join(lines)
+        )
+        (self.folder / "slurm.conf").write_text(conf)
+        (self.folder / "gres.conf").write_text("\n".join(gres) + "\n")
+        (self.folder / "topology.conf").write_text(f"SwitchName=switch Nodes={','.join(self.gpus)}\n")
+        key = self.folder / "munge.key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o400)
+
+    def _munged(self) -> list[str]:
+        files = {"socket": "munge.socket", "key-file": "munge.key", "pid-file": "munged.pid"}
+        files |= {"log-file": "munged.log", "seed-file": "munged.seed"}
+        options = [f"--{name}={self.folder / file}" for name, file in files.items()]
+        # A temporary folder is more open than munged likes its folders.
+        return ["munged", "--foreground", "--force", *options]
+
+    def _start_daemon(self, name: str, command: Sequence[str]) -> None:
+        with (self.folder / f"{name}.out").open("ab") as out:
+            child = subprocess.Popen(
+                command,
+                env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        self._children[name] = child
+        found = find_process(child.pid)
+        assert found is not None, f"{name} did not start: {(self.folder / f'{name}.out').read_text()}"
+        self._daemons[name] = found
+
+    def _end(self, name: str) -> None:
+        process = self._daemons.pop(name, None)
+        if process is not None:
+            send(process, signal.SIGKILL)
+            self._children.pop(name).wait()
+
+    def _find_of_node(self, name: str) -> list[Process]:
+        """Step daemons of the node, and what runs under them, by their environment and family."""
+        found: list[Process] = []
+        for process in list_processes():
+            env = read_environment(process)
+            is_ours = env.get("SLURM_CONF") == self._conf and env.get("SLURMD_NODENAME") == name
+            if is_ours or self._is_step_daemon(process, name):
+                found.append(process)
+        return found
+
+    def _is_step_daemon(self, process: Process, name: str) -> bool:
+        try:
+            command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+            spool = f"{self.folder}/spool-{name}"
+            return b"slurmstepd" in command and any(
+                str(path.readlink()).startswith(spool) for path in Path(f"/proc/{process.pid}/fd").iterdir()
+            )
+        except OSError:
+            return False
+
+    def find_left(self) -> list[int]:
+        """Processes that belong to it and still run."""
+        mark = str(self.folder).encode()
+        left = []
+        for process in list_processes():
+            try:
+                command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+            except OSError:
+                continue
+            env = read_environment(process)
+            if mark in command or (env.get("SLURM_CONF") == self._conf and "SLURM_JOB_ID" in env):
+                left.append(process.pid)
+        return left
+
+    def _wait(self, is_so: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not is_so():
+            logs = "\n".join(path.read_text(errors="replace")[-800:] for path in self.folder.glob("*.log"))
+            assert time.monotonic() < deadline, f"{what} did not start:\n{logs}"
+            time.sleep(0.1)
+
+
+def _search() -> str:
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+
+
+def _find_ports(count: int) -> list[int]:
+    """Ports that nobody listens on, all held until the last is found."""
+    holders = [socket.create_server(("", 0)) for _ in range(count)]
+    ports = [holder.getsockname()[1] for holder in holders]
+    for holder in holders:
+        holder.close()
+    return ports
+
+
+@cache
+def shared_slurm() -> SlurmCluster:
+    """One for all tests of this process, started when it is first asked for and ended with the process."""
+    folder = tempfile.TemporaryDirectory(prefix="gadget-slurm-")
+    cluster = SlurmCluster(Path(folder.name), {"s0": 4, "s1": 4, "s2": 2})
+    atexit.register(folder.cleanup)
+    atexit.register(cluster.stop)
+    cluster.start()
+    # Programs that tests start find it too.
+    os.environ.update(cluster.environment)
+    return cluster
+
+
+def build_slurm(folder: Path, instance: str, gbps: float = 0.1, **settings: Any) -> SlurmBackend:
+    """The engine on the Slurm that the environment names, quick to look."""
+    draw = partial(build_slurm_cluster, assumptions=Assumptions(other_gbps=gbps))
+    return SlurmBackend(folder, instance, draw, **{"poll_seconds": 0.5, **settings})
