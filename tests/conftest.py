@@ -20,6 +20,24 @@ settings.register_profile("ci", settings.get_profile("usual"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "usual")
 
 
+_ENGINES = ("ray", "slurm")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need a real Ray or Slurm are marked, and those of one engine stay in one process: it starts once."""
+    for item in items:
+        kind = getattr(item, "callspec", None)
+        given = "" if kind is None else kind.params.get("bench", "")
+        for engine in _ENGINES:
+            if given == engine or item.path.stem in (
+                f"test_{engine}",
+                f"test_{engine}_engine",
+                f"test_{engine}_page",
+            ):
+                item.add_marker(pytest.mark.engines)
+                item.add_marker(pytest.mark.xdist_group(engine))
+
+
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[RayCluster]:
     """A Ray cluster of the servers that the contract of engines is about."""
