@@ -7,6 +7,7 @@ import pytest
 from gadget.backends.local import Network
 from gadget.cli.engines import REPORT_PORT, Engine, EngineChoice, build_engine, find_mailbox
 from gadget.cli.ray_engine import RaySaid, read_runtime_env
+from gadget.cli.slurm_engine import SlurmSaid
 from gadget.errors import BadFile, BadOption
 
 
@@ -24,6 +25,10 @@ def choose(**said: object) -> EngineChoice:
         {"engine": Engine.RAY, "ray": RaySaid(node_label=["pool"])},
         {"engine": Engine.RAY, "network": Network.LOOPBACK},
         {"engine": Engine.SLURM, "network": Network.NAMESPACES},
+        {"engine": Engine.SLURM, "address": "10.0.0.1:6817"},
+        {"slurm": SlurmSaid(partition="gpu")},
+        {"engine": Engine.SLURM, "slurm": SlurmSaid(sbatch="--comment='open")},
+        {"engine": Engine.SLURM, "slurm": SlurmSaid(gbps=["fast"])},
     ],
 )
 def test_options_of_another_engine_are_refused(said: dict[str, object]) -> None:
