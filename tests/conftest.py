@@ -24,7 +24,7 @@ _ENGINES = ("ray", "slurm")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that need a real Ray or Slurm are marked; those of one engine stay in one process: it starts once."""
+    """Tests that need a real Ray or Slurm are marked; those of one engine share a process and its start."""
     for item in items:
         kind = getattr(item, "callspec", None)
         given = "" if kind is None else kind.params.get("bench", "")
