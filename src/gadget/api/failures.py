@@ -74,7 +74,9 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(JournalFailed)
     def tell_journal(_: Request, error: GadgetError) -> JSONResponse:
         _log.error("the journal cannot be used: %s", error)
-        return answer(503, "not-now", f"nothing was changed: {error}")
+        # What is wrong, but not where things lie.
+        reason = str(error).rpartition(": ")[2]
+        return answer(503, "not-now", f"the journal cannot be used now, and nothing was changed: {reason}")
 
     @app.exception_handler(EngineAway)
     def tell_engine(_: Request, error: EngineAway) -> JSONResponse:
