@@ -73,4 +73,4 @@ def _describe_documents(app: FastAPI) -> None:
         made["components"]["schemas"].update(shapes)
         return made
 
-    app.openapi = with_documents  # type: ignore[method-assign]
+    app.openapi = with_documents  # type: ignore[method-assign]  # as FastAPI documents it

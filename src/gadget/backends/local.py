@@ -115,7 +115,7 @@ class LocalBackend:
             self._wires = wires
             addresses = {server.name: wires.address(server.name) for server in self.cluster.servers}
             # In a namespace nobody but its ranks can listen, and what they hold is counted.
-            is_free = is_port_free if isinstance(wires, Loopback) else lambda address, port: True  # noqa: ARG005
+            is_free = is_port_free if isinstance(wires, Loopback) else lambda *_: True
             self._seats = Seats(self.cluster, addresses, is_free)
             self._adopt()
             self._open_wires()

@@ -32,7 +32,7 @@ class Loopback:
         """The address of a server."""
         return self._addresses[node]
 
-    def enter(self, node: str) -> list[str]:  # noqa: ARG002
+    def enter(self, node: str) -> list[str]:  # noqa: ARG002 - all servers are here
         """A command runs on a server as it is."""
         return []
 

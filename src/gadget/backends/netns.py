@@ -73,6 +73,9 @@ class Namespaces:
         found = self.plan.nodes[node]
         if up:
             self._set_up(found)
+            # Who asked for it in vain would believe for seconds that it is not there.
+            for other in self.plan.nodes.values():
+                _run(("ip", "-n", other.namespace, "neigh", "flush", "all"))
         else:
             lines = [f"link set {port.interface} down" for port in found.ports]
             _batch(("ip", "-n", found.namespace), lines)

@@ -29,6 +29,7 @@ from gadget.engine.apply import apply
 from gadget.engine.check import check_state
 from gadget.engine.events import (
     Cause,
+    ClusterChanged,
     Event,
     JobLeft,
     JobsArrived,
@@ -114,6 +115,9 @@ class Controller:
         self._cluster = known if inventory.cluster == known else inventory.cluster
         self._away = dict.fromkeys(inventory.away, "it cannot be reached")
         self._record(Noted("service", f"started on {self._backend.name} with {self._settings.policy}"))
+        if not known.servers:  # the very first start: whoever asks next must find servers
+            self._record(ClusterChanged(self._cluster, self._settings.slot_seconds))
+            self._cluster = self.state.cluster
         self._survey()
 
     def submit(self, jobs: Sequence[Job]) -> None:
