@@ -18,14 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gadget.backends.local_processes import Process, find_process, send
-from gadget.backends.netns import Namespaces
 from gadget.backends.ray_cluster import read_nodes
 from gadget.backends.ray_link import RayLink
-from gadget.model.cluster import Cluster, Link, Server
-from gadget.model.resources import Resources
+from gadget.model.cluster import Cluster
+from tests.wires import HEAD, build_wires
 
 PORT = 6379
-HEAD = "head"
 _START_SECONDS = 180.0
 # What Ray finds out in a minute by default is found out in seconds.
 _QUICK = {
@@ -45,12 +43,7 @@ class RayCluster:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.instance = f"ray-{uuid.uuid4().hex[:12]}"
-        head = Server(HEAD, Resources({"cpu": 1}))
-        servers, switch = cluster.servers, cluster.switches[0]
-        self.wires = Namespaces(
-            Cluster((*servers, head), cluster.switches, (*cluster.links, Link((HEAD, switch), 1.0))),
-            self.instance,
-        )
+        self.wires = build_wires(cluster, self.instance)
         # A socket's path is short.
         self._folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
         self._started: dict[str, subprocess.Popen[bytes]] = {}

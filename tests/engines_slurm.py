@@ -1,11 +1,15 @@
 """A Slurm of its own on this machine: munged, slurmctld and a slurmd for each node, with GPUs that are none.
 
-Everything is in one folder and listens on ports that were free; it is ended by process id.
+Jobs that ended are in its books too: slurmdbd, on a MariaDB that it has for itself.
+
+Everything is in one folder and listens on ports that were free; it is ended by process id. Given machines
+(`tests.wires`), each daemon runs on its own; commands are run on the head, wherever they are called.
 `scripts/setup-slurm` installs what it needs.
 """
 
 import atexit
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -26,17 +30,20 @@ from gadget.backends.local_processes import (
     read_environment,
     send,
 )
+from gadget.backends.netns import Namespaces
 from gadget.backends.slurm import SlurmBackend
 from gadget.topology.assumptions import Assumptions
 from gadget.topology.slurm_live import build_slurm_cluster
+from tests.wires import HEAD
 
-NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "scancel", "srun")
+COMMANDS = ("sbatch", "scontrol", "sinfo", "squeue", "scancel", "srun", "sacct", "sacctmgr")
+NEEDED = ("munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd", *COMMANDS)
 START_SECONDS = 60.0
 _ADDRESS = "127.77.0.{}"
 
 _CONF = """
 ClusterName=gadgettest
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={host}({address})
 SlurmctldPort={port}
 SlurmUser=root
 AuthType=auth/munge
@@ -57,7 +64,12 @@ SelectTypeParameters=CR_CPU
 TopologyPlugin=topology/tree
 GresTypes=gpu
 SlurmdParameters=config_overrides
-AccountingStorageType=accounting_storage/none
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost={address}
+AccountingStoragePass={folder}/munge.socket
+AccountingStoragePort={books}
+AccountingStoreFlags=job_comment
+MinJobAge={forget}
 JobAcctGatherType=jobacct_gather/none
 PropagateResourceLimits=NONE
 ReturnToService=2
@@ -74,6 +86,22 @@ PartitionName=other Nodes=ALL MaxTime=INFINITE State=UP
 """
 
 
+_BOOKS = """
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+DbdHost={host}
+DbdAddr={address}
+DbdPort={books}
+SlurmUser=root
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageLoc=gadgettest
+StorageUser=root
+LogFile={folder}/slurmdbd.log
+PidFile={folder}/slurmdbd.pid
+"""
+
+
 def why_no_slurm() -> str:
     """Why no Slurm can be started here; empty when it can."""
     if missing := [name for name in NEEDED if shutil.which(name, path=_search()) is None]:
@@ -86,10 +114,26 @@ def why_no_slurm() -> str:
 class SlurmCluster:
     """Starts in `start`, ends in `stop`; clients find it by `environment`."""
 
-    def __init__(self, folder: Path, gpus: Mapping[str, int], *, cpus: int = 8) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        gpus: Mapping[str, int],
+        *,
+        cpus: int = 8,
+        wires: Namespaces | None = None,
+        topology: str = "",
+        forget_seconds: int = 300,
+    ) -> None:
+        """`topology` is what topology.conf says; without it all nodes are under one switch.
+
+        The queue forgets a job so long after its end, and the books never do.
+        """
         self.folder = folder
         self.gpus = dict(gpus)
         self._cpus = cpus
+        self._wires = wires
+        self._forget_seconds = forget_seconds
+        self._topology = topology or f"SwitchName=switch Nodes={','.join(gpus)}\n"
         self._daemons: dict[str, Process] = {}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._stopped: list[Process] = []
@@ -97,7 +141,8 @@ class SlurmCluster:
     @property
     def environment(self) -> dict[str, str]:
         """What commands need to find it."""
-        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": _search()}
+        search = _search() if self._wires is None else f"{self.folder / 'bin'}:{_search()}"
+        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": search}
 
     def start(self) -> None:
         """Write its files and start it; returns when every node is idle."""
@@ -105,6 +150,7 @@ class SlurmCluster:
         self._write_files()
         self._start_daemon("munged", self._munged())
         self._wait((self.folder / "munge.socket").exists, "munged")
+        self._start_books()
         self.start_controller()
         for name in self.gpus:
             self.start_node(name)
@@ -116,7 +162,7 @@ class SlurmCluster:
             send(process, signal.SIGCONT)
         for name in self.gpus:
             self.kill_node(name)
-        for name in ("slurmctld", "munged"):
+        for name in ("slurmctld", "slurmdbd", "mariadbd", "munged"):
             self._end(name)
 
     def start_controller(self) -> None:
@@ -173,14 +219,14 @@ class SlurmCluster:
         return str(self.folder / "slurm.conf")
 
     def _write_files(self) -> None:
-        ports = _find_ports(1 + len(self.gpus))
+        ports = _find_ports(2 + len(self.gpus))
         lines, gres = [], []
         for place, (name, count) in enumerate(self.gpus.items()):
-            address = _ADDRESS.format(place + 1)
+            address = _ADDRESS.format(place + 1) if self._wires is None else self._wires.address(name)
             amount = f" Gres=gpu:{count}" if count else ""
             lines.append(
                 f"NodeName={name} NodeHostname={socket.gethostname()} NodeAddr={address} "
-                f"Port={ports[1 + place]} CPUs={self._cpus}{amount} State=UNKNOWN"
+                f"Port={ports[2 + place]} CPUs={self._cpus}{amount} State=UNKNOWN"
             )
             devices = self.folder / "dev" / name
             devices.mkdir(parents=True)
@@ -189,15 +235,47 @@ class SlurmCluster:
             if count:
                 files = f"{devices}/nvidia[0-{count - 1}]" if count > 1 else f"{devices}/nvidia0"
                 gres.append(f"NodeName={name} Name=gpu File={files} Flags=nvidia_gpu_env")
-        conf = _CONF.format(
-            host=socket.gethostname(), port=ports[0], folder=self.folder, nodes="\n".join(lines)
-        )
-        (self.folder / "slurm.conf").write_text(conf)
+        said = {
+            "host": socket.gethostname(),
+            "address": "127.0.0.1" if self._wires is None else self._wires.address(HEAD),
+            "port": ports[0],
+            "books": ports[1],
+            "folder": self.folder,
+            "forget": self._forget_seconds,
+            "nodes": "\n".join(lines),
+        }
+        (self.folder / "slurm.conf").write_text(_CONF.format(**said))
+        (self.folder / "slurmdbd.conf").write_text(_BOOKS.format(**said))
+        (self.folder / "slurmdbd.conf").chmod(0o600)
         (self.folder / "gres.conf").write_text("\n".join(gres) + "\n")
-        (self.folder / "topology.conf").write_text(f"SwitchName=switch Nodes={','.join(self.gpus)}\n")
+        (self.folder / "topology.conf").write_text(self._topology)
+        if self._wires is not None:
+            self._write_commands(self._wires.enter(HEAD))
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
+
+    def _write_commands(self, enter: Sequence[str]) -> None:
+        """Slurm's commands as programs that run on the head, and what they start without them on its PATH."""
+        folder = self.folder / "bin"
+        folder.mkdir()
+        for name in COMMANDS:
+            path = shutil.which(name, path=_search())
+            (folder / name).write_text(f'#!/bin/sh\nPATH=${{PATH#*:}} exec {shlex.join(enter)} {path} "$@"\n')
+            (folder / name).chmod(0o755)
+
+    def _start_books(self) -> None:
+        # No tables of users: whoever can open the socket may do all.
+        (self.folder / "mariadb").mkdir()
+        files = {"datadir": "mariadb", "socket": "mariadb.socket", "pid-file": "mariadb.pid"}
+        options = [f"--{name}={self.folder / file}" for name, file in files.items()]
+        quick = ["--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0", "--skip-grant-tables"]
+        self._start_daemon(
+            "mariadbd", ["mariadbd", "--no-defaults", "--user=root", "--skip-networking", *options, *quick]
+        )
+        self._wait((self.folder / "mariadb.socket").exists, "mariadbd")
+        self._start_daemon("slurmdbd", ["slurmdbd", "-D"])
+        self._wait(lambda: self.run("sacctmgr", "--noheader", "show", "cluster").returncode == 0, "slurmdbd")
 
     def _munged(self) -> list[str]:
         files = {"socket": "munge.socket", "key-file": "munge.key", "pid-file": "munged.pid"}
@@ -207,10 +285,15 @@ class SlurmCluster:
         return ["munged", "--foreground", "--force", *options]
 
     def _start_daemon(self, name: str, command: Sequence[str]) -> None:
+        enter = [] if self._wires is None else self._wires.enter(name if name in self.gpus else HEAD)
         with (self.folder / f"{name}.out").open("ab") as out:
             child = subprocess.Popen(
-                command,
-                env={**os.environ, **self.environment},
+                [*enter, *command],
+                env={
+                    **os.environ,
+                    **self.environment,
+                    "MYSQL_UNIX_PORT": str(self.folder / "mariadb.socket"),
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,

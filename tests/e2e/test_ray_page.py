@@ -12,8 +12,9 @@ import pytest
 
 from gadget.backends.netns import why_no_namespaces
 from gadget.model.codec import read_cluster
-from tests.engines_ray import HEAD, RayCluster
+from tests.engines_ray import RayCluster
 from tests.rings import EXAMPLES
+from tests.wires import HEAD
 
 pytestmark = pytest.mark.skipif(bool(why_no_namespaces()), reason="needs network namespaces")
 
