@@ -41,11 +41,13 @@ class RingPhase(StrEnum):
     """It was asked to leave, and has left."""
     FAILED = "failed"
     """It broke, or never came up."""
+    TAKEN = "taken"
+    """The engine had no room for it after all, or took it away again: no fault of the job."""
 
     @property
     def is_over(self) -> bool:
         """True when no process of it is left."""
-        return self in (RingPhase.FINISHED, RingPhase.STOPPED, RingPhase.FAILED)
+        return self in (RingPhase.FINISHED, RingPhase.STOPPED, RingPhase.FAILED, RingPhase.TAKEN)
 
 
 @dataclass(frozen=True, slots=True)

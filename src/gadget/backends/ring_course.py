@@ -31,6 +31,7 @@ class RingCourse:
         self._leaving: Leaving | None = None
         self._killed: set[int] = set()
         self._broken = ""
+        self._is_taken = False
 
     @property
     def key(self) -> RingKey:
@@ -80,9 +81,10 @@ class RingCourse:
         self.phase, self.reason = RingPhase.STOPPING, reason
         return [RingMoved(self.key, self.phase, reason)]
 
-    def break_off(self, reason: str) -> None:
-        """Kill all of it."""
-        self._broken = self._broken or reason
+    def break_off(self, reason: str, *, taken: bool = False) -> None:
+        """Kill all of it. It is `taken` when the engine is why, and not the job."""
+        if not self._broken:
+            self._broken, self._is_taken = reason, taken
 
     # What an engine knows of a rank.
 
@@ -121,7 +123,7 @@ class RingCourse:
             told += [self._describe(rank) for rank, code in sorted(self._exits.items()) if code not in well]
             return self.end_now(RingPhase.STOPPED, "; ".join(told))
         if self._broken:
-            return self.end_now(RingPhase.FAILED, self._broken)
+            return self.end_now(RingPhase.TAKEN if self._is_taken else RingPhase.FAILED, self._broken)
         return self.end_now(RingPhase.STOPPED, f"its workers left by themselves (exit code {LEFT})")
 
     @property

@@ -84,7 +84,8 @@ def _break(state: State, event: RingFailed) -> State:
         return _settle(_without_ring(state, event.job), record)
     kept = record.active.work_done or 0.0
     stuck = kept <= record.broke_at and state.is_measured
-    fruitless = record.fruitless if event.cause is Cause.SERVER else 1 + (record.fruitless if stuck else 0)
+    is_fault = event.cause not in (Cause.SERVER, Cause.ENGINE)
+    fruitless = 1 + (record.fruitless if stuck else 0) if is_fault else record.fruitless
     record = replace(
         record,
         failures=record.failures + 1,

@@ -117,6 +117,8 @@ class Cause(StrEnum):
     """A worker said nothing for too long."""
     SERVER = "server"
     """One of its servers went away: no fault of the job."""
+    ENGINE = "engine"
+    """The engine had no room for it, or took it away: no fault of the job."""
     SERVICE = "service"
     """The service was stopped, and took its rings along: no fault at all."""
 

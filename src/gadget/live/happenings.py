@@ -67,7 +67,8 @@ def find_happenings(state: State, fleet: Fleet, world: World) -> Happened:
             if one.key in wanted:
                 reason = one.reason or "it left without being asked"
                 reason += f" (it said: {one.note})" if one.note else ""
-                new.events.append(_break(state, one.key, one, reason, Cause.WORKER, world.share))
+                cause = Cause.ENGINE if one.phase is RingPhase.TAKEN else Cause.WORKER
+                new.events.append(_break(state, one.key, one, reason, cause, world.share))
                 del wanted[one.key]
             elif one.reason and one.phase is not RingPhase.FINISHED:
                 new.events.append(Noted("ring", f"{one.key} {one.phase}: {one.reason}"))

@@ -47,17 +47,23 @@ def test_a_server_that_went_away_breaks_rings_that_touch_it_and_no_other() -> No
 
 
 @pytest.mark.parametrize(
-    ("phase", "reason"),
-    [(RingPhase.FAILED, "rank 1 broke"), (RingPhase.STOPPED, "it left without being asked")],
+    ("phase", "reason", "cause"),
+    [
+        (RingPhase.FAILED, "rank 1 broke", Cause.WORKER),
+        (RingPhase.STOPPED, "it left without being asked", Cause.WORKER),
+        (RingPhase.TAKEN, "others were first", Cause.ENGINE),
+    ],
 )
-def test_a_wanted_ring_that_is_over_broke_at_its_last_safe_work(phase: RingPhase, reason: str) -> None:
+def test_a_wanted_ring_that_is_over_broke_at_its_last_safe_work(
+    phase: RingPhase, reason: str, cause: Cause
+) -> None:
     state, fleet = serve(running(ring("j", "a", "b")), j=50), Fleet()
     key = add(fleet, state, ring("j", "a", "b"))
     say(fleet, key, Kind.CHECKPOINT, work=40.0)
     say(fleet, key, Kind.PROGRESS, work=55.0)
-    fleet.move(key, phase, reason if phase is RingPhase.FAILED else "", 0.0, 0.0)
+    fleet.move(key, phase, "" if phase is RingPhase.STOPPED else reason, 0.0, 0.0)
     new = find_happenings(state, fleet, world_of(state))
-    assert new.events == [RingFailed("j", 40.0, reason, Cause.WORKER, 0.5)]
+    assert new.events == [RingFailed("j", 40.0, reason, cause, 0.5)]
     assert new.settled == [key]
 
 

@@ -72,3 +72,14 @@ def test_a_server_that_went_away_is_no_fault_of_the_job() -> None:
         state, event = break_ring(state, slot, Cause.SERVER)
         backoff.note(state, [event], 0.0)
     assert backoff.find_resting(state, 0.0) == {}
+
+
+def test_a_ring_that_the_engine_takes_is_no_fault_of_the_job_but_is_not_tried_again_and_again() -> None:
+    backoff, state = Backoff(2.0), running(ring("j", "a"))
+    rests = []
+    for slot in range(5):
+        state, event = break_ring(state, slot, Cause.ENGINE)
+        backoff.note(state, [event], 0.0)
+        rests.append(backoff.find_resting(state, 0.0).get("j"))
+    assert rests == [None, 4.0, 8.0, 16.0, 32.0]
+    assert "j" in state.active
