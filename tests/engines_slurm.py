@@ -179,6 +179,11 @@ class SlurmCluster:
         """Start a node that is not there."""
         self._start_daemon(name, ["slurmd", "-D", "-f", self._conf, "-N", name])
 
+    def ensure_node(self, name: str) -> None:
+        """Start a node unless it is there."""
+        if name not in self._daemons:
+            self.start_node(name)
+
     def kill_node(self, name: str) -> None:
         """As when its power fails: its daemon, its step daemons and all that they have started are gone."""
         victims = self._find_of_node(name)

@@ -3,24 +3,19 @@
 import subprocess
 import sys
 import time
-import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from gadget.backends.backend import Launch, RingKey, RingPhase
-from gadget.backends.netns import list_namespaces, why_no_namespaces
 from gadget.model.program import Program
+from tests.benches import Bench
 from tests.engines import (
-    KINDS,
     OBEY,
     STUBBORN,
     TELL,
-    Engine,
-    build_backend,
     build_cluster,
     build_job,
     build_launch,
@@ -28,8 +23,6 @@ from tests.engines import (
     find_workers,
     owned_elsewhere,
 )
-from tests.engines_ray import RayCluster
-from tests.engines_slurm import shared_slurm, why_no_slurm
 from tests.rings import EXAMPLES, read_losses
 
 PASS_A_TOKEN = """
@@ -54,48 +47,6 @@ if rank == 0:
 else:
     after.sendall(before.recv(100) + f" {rank}".encode())
 """
-
-
-@dataclass
-class Bench:
-    """Where a test makes services of one instance, one after another."""
-
-    kind: str
-    folder: Path
-    instance: str = field(default_factory=lambda: uuid.uuid4().hex)
-    engines: list[Engine] = field(default_factory=list)
-    ray: RayCluster | None = None
-
-    def open(self) -> Engine:
-        link = None if self.ray is None else self.ray.link
-        engine = Engine(build_backend(self.kind, self.folder, self.instance, link))
-        self.engines.append(engine)
-        return engine
-
-    def find(self, pattern: str) -> list[Path]:
-        """Files that workers wrote beside their checkpoints."""
-        return sorted(self.folder.rglob(pattern))
-
-
-@pytest.fixture(params=KINDS)
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    if request.param != "local-loopback" and (why := why_no_namespaces()):
-        pytest.skip(why)
-    if request.param == "slurm":
-        if why := why_no_slurm():
-            pytest.skip(why)
-        shared_slurm()
-    made = Bench(request.param, tmp_path / "engine")
-    if made.kind == "ray":
-        made.ray = request.getfixturevalue("ray_cluster")
-    yield made
-    for engine in made.engines:
-        engine.backend.close(keep_rings=True)
-    last = made.open()
-    last.backend.close(keep_rings=False)
-    assert find_workers(made.instance) == []
-    if made.kind == "local-namespaces":
-        assert list_namespaces(made.instance) == []
 
 
 def read_env(path: Path) -> dict[str, str]:
@@ -127,6 +78,8 @@ def test_ranks_run_in_ring_order_where_the_ring_says(bench: Bench) -> None:
     ranks = [read_env(path) for path in bench.find("env.3.*")]
     assert [int(env["RANK"]) for env in ranks] == [0, 1, 2, 3]
     assert [env["GADGET_SERVER"] for env in ranks] == servers
+    if bench.slurm is not None:  # its nodes share one machine; those of others cannot listen elsewhere
+        assert [env["SLURMD_NODENAME"] for env in ranks] == servers
     assert [env["LOCAL_RANK"] for env in ranks] == ["0", "0", "1", "0"]
     listen = [env["GADGET_LISTEN"] for env in ranks]
     assert len(set(listen)) == 4

@@ -1,5 +1,6 @@
 """Where workers report to: sockets on which only workers that know the token of their ring are heard."""
 
+import errno
 import hashlib
 import hmac
 import logging
@@ -209,7 +210,14 @@ class Mailbox:
     def _bind_tcp(self, host: str, port: int) -> tuple[str, int]:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            self._listeners.append(socket.create_server((host, port), family=family))
+            try:
+                listener = socket.create_server((host, port), family=family)
+            except OSError as error:
+                if error.errno != errno.EADDRNOTAVAIL:
+                    raise
+                # It is not this machine's: something before it, a Service of Kubernetes say, passes words on.
+                listener = socket.create_server(("", port), family=family)
+            self._listeners.append(listener)
         except OSError as error:
             raise BadOption(
                 f"{host}:{port}: cannot be listened on ({error.strerror}). Choose another address or port."

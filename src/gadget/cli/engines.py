@@ -4,6 +4,7 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gadget.live.origin import Origin
 
 ENGINE_FOLDER = "engine"
+OBSERVER_FOLDER = "observer"
 REPORT_PORT = 7078
 
 Build = Callable[["Origin", str], Backend]
@@ -77,7 +79,9 @@ class EngineChoice:
 
     @property
     def folder(self) -> Path:
-        """Where the engine keeps rings, logs and checkpoints."""
+        """Where the engine keeps rings, logs and checkpoints; who observes has none of the service's."""
+        if self.observe:
+            return (self.home / OBSERVER_FOLDER).absolute()
         return (self.shared or self.home / ENGINE_FOLDER).absolute()
 
 
@@ -95,7 +99,11 @@ def build_engine(choice: EngineChoice) -> Build:
         raise BadOption("options of Slurm are given, and the engine is another. Leave them out.")
     if choice.engine is Engine.SLURM and choice.address is not None:
         raise BadOption("--address: Slurm is found by its own configuration ($SLURM_CONF). Leave it out.")
-    return _BUILDERS[choice.engine](choice)
+    build = _BUILDERS[choice.engine](choice)
+    if not choice.observe:
+        return build
+    # Under another name no ring is ours: nothing is adopted, and nothing is ended.
+    return lambda origin, instance: build(origin, f"{instance}-observer")
 
 
 def build_local(choice: EngineChoice) -> Build:
@@ -126,6 +134,14 @@ def find_mailbox(choice: EngineChoice, report: str | None) -> tuple[str, int] | 
     if not host or not port.isdecimal() or int(port) > 65535:
         raise BadOption(f"--report {report}: is no HOST:PORT. Write 10.0.0.5:{REPORT_PORT}, say.")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """True for an address at which a machine reaches only itself."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _find_own_address(address: str | None) -> str:

@@ -24,6 +24,7 @@ from gadget.cli.engines import (
     SharedOption,
     build_engine,
     find_mailbox,
+    is_loopback,
 )
 from gadget.cli.option_groups import spread_groups
 from gadget.cli.ray_engine import RaySaid
@@ -128,6 +129,11 @@ def serve(
         keep_rings=not stop_rings,
         mailbox=find_mailbox(choice, report),
     )
+    if place.mailbox is not None and is_loopback(place.mailbox[0]):
+        remarks().print(
+            f"workers are told to report to {place.mailbox[0]}, where those on other machines reach nobody; "
+            "--report names another address of this one"
+        )
     with running_service(place, settings, build_engine(choice)) as running:
         tell_running(running)
         wait_for_signal()

@@ -344,6 +344,16 @@ def test_on_tcp_workers_are_told_the_address(tmp_path: Path, host: str) -> None:
             assert is_hung_up_on(stranger)
 
 
+def test_workers_may_be_told_an_address_that_leads_here_and_is_not_ours(tmp_path: Path) -> None:
+    office = Office(tmp_path / "mailbox", tcp=("192.0.2.7", 0))
+    with closing(office.box):
+        told, _, port = office.box.env_for(KEY)["GADGET_REPORT"].rpartition(":")
+        assert told == "tcp:192.0.2.7"
+        with socket.create_connection(("127.0.0.1", int(port)), timeout=5) as connection:
+            connection.sendall(hello(token=office.box.env_for(KEY)["GADGET_TOKEN"]))
+            assert office.word() == Word(KEY, 0, Kind.HELLO)
+
+
 def test_a_port_in_use_is_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = taken.getsockname()

@@ -9,6 +9,7 @@ from gadget.cli.engines import REPORT_PORT, Engine, EngineChoice, build_engine, 
 from gadget.cli.ray_engine import RaySaid, read_runtime_env
 from gadget.cli.slurm_engine import SlurmSaid
 from gadget.errors import BadFile, BadOption
+from gadget.live.origin import Origin, begin_live
 
 
 def choose(**said: object) -> EngineChoice:
@@ -68,6 +69,27 @@ def test_what_is_no_address_is_refused(report: str) -> None:
 def test_the_folder_is_the_shared_one_or_in_the_home() -> None:
     assert choose().folder == Path("home/engine").absolute()
     assert choose(shared=Path("/mnt/x")).folder == Path("/mnt/x")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"engine": Engine.SLURM, "slurm": SlurmSaid(gbps=["100"])},
+        {"engine": Engine.RAY, "address": "127.0.0.1:1"},
+    ],
+)
+def test_who_observes_goes_by_another_name_so_that_no_ring_is_theirs(
+    tmp_path: Path, said: dict[str, object]
+) -> None:
+    origin = Origin(begin_live(30.0), 0, None)
+    names = []
+    for observe in (False, True):
+        choice = EngineChoice(home=tmp_path, observe=observe, shared=tmp_path / "shared", **said)  # type: ignore[arg-type]
+        names.append((build_engine(choice)(origin, "one").instance, choice.folder))  # type: ignore[attr-defined]
+    (name, folder), (observer, elsewhere) = names
+    assert (name, folder) == ("one", tmp_path / "shared")
+    assert observer != name
+    assert elsewhere == tmp_path / "observer"
 
 
 def test_a_runtime_environment_is_read_and_its_folder_is_seen_from_the_file(tmp_path: Path) -> None:
