@@ -137,7 +137,7 @@ def main() -> None:
         train(worker, options)
     except RuntimeError as broke:  # what torch.distributed raises when another rank is gone or silent
         worker.note(f"rank {worker.rank} of {worker.size}: {broke}")
-        sys.exit(1)
+        os._exit(1)  # the usual way out leads through gloo's threads, which may abort when a rank is gone
 
 
 if __name__ == "__main__":
