@@ -36,7 +36,10 @@ def pytest_runtest_makereport(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that need a real Ray or Slurm are marked; those of one engine share a process and its start."""
+    """Tests that need a real Ray or Slurm are marked; those of one engine share a process and its start.
+
+    They take longest, so they come first.
+    """
     for item in items:
         kind = getattr(item, "callspec", None)
         given = "" if kind is None else kind.params.get("bench", "")
@@ -48,6 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             ):
                 item.add_marker(pytest.mark.engines)
                 item.add_marker(pytest.mark.xdist_group(engine))
+    items.sort(key=lambda item: item.get_closest_marker("engines") is None)
 
 
 @pytest.fixture(scope="session")
