@@ -34,7 +34,7 @@ from gadget.backends.netns import Namespaces
 from gadget.backends.slurm import SlurmBackend
 from gadget.topology.assumptions import Assumptions
 from gadget.topology.slurm_live import build_slurm_cluster
-from tests.wires import HEAD
+from tests.wires import HEAD, enter_network
 
 COMMANDS = ("sbatch", "scontrol", "sinfo", "squeue", "scancel", "srun", "sacct", "sacctmgr")
 NEEDED = ("munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd", *COMMANDS)
@@ -255,7 +255,7 @@ class SlurmCluster:
         (self.folder / "gres.conf").write_text("\n".join(gres) + "\n")
         (self.folder / "topology.conf").write_text(self._topology)
         if self._wires is not None:
-            self._write_commands(self._wires.enter(HEAD))
+            self._write_commands(enter_network(self._wires, HEAD))
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
@@ -290,7 +290,8 @@ class SlurmCluster:
         return ["munged", "--foreground", "--force", *options]
 
     def _start_daemon(self, name: str, command: Sequence[str]) -> None:
-        enter = [] if self._wires is None else self._wires.enter(name if name in self.gpus else HEAD)
+        node = name if name in self.gpus else HEAD
+        enter = [] if self._wires is None else enter_network(self._wires, node)
         with (self.folder / f"{name}.out").open("ab") as out:
             child = subprocess.Popen(
                 [*enter, *command],

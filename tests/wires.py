@@ -8,6 +8,11 @@ HEAD = "head"
 _HEAD_GBPS = 1.0
 
 
+def enter_network(wires: Namespaces, node: str) -> list[str]:
+    """What to put before a command for it to be on this machine, with /sys as it is (`ip` mounts it anew)."""
+    return ["nsenter", f"--net=/run/netns/{wires.plan.nodes[node].namespace}", "--"]
+
+
 def build_wires(cluster: Cluster, instance: str) -> Namespaces:
     """Not made yet. The head is linked to the cluster's first switch."""
     head = Server(HEAD, Resources({"cpu": 1}))

@@ -22,13 +22,14 @@ from gadget.model.resources import Resources
 from gadget.model.ring import Ring
 from gadget.model.snapshot import Snapshot
 from gadget.model.utility import Linear
+from gadget.policies.policy import ask
 from gadget.policies.registry import build_policy
 
-BYTES = 2_000_000
+BYTES = 4_000_000
 WINDOW_SECONDS = 8.0
 # Rings reserve the largest of these parts of a link with which all jobs find room.
 _SHARES = (1, 2, 3, 4, 6, 8, 12, 16)
-_SIZES = (2, 6)
+_SIZES = (3, 8)  # most do not fit on one server
 _LEAVING = 0.5
 
 
@@ -59,7 +60,7 @@ def place(cluster: Cluster, sizes: Mapping[str, int]) -> Placements:
     for share in _SHARES:
         jobs = [_build_job(name, size, GBPS / share) for name, size in sizes.items()]
         snapshot = Snapshot(cluster, tuple(map(ActiveJob, jobs)), 0, 1, 4.0)
-        rings = policy.decide(snapshot).allocation.rings
+        rings = ask(policy, snapshot, 0).allocation.rings
         if {ring.job: ring.size for ring in rings} == dict(sizes):
             return {ring.job: ring.workers for ring in rings}
     raise ValueError(f"no rings were found for all of {sizes}")

@@ -114,7 +114,9 @@ def measure(stage: Stage, script: str, rounds: int) -> Told:
             steps.wait_for_more()
             ended = time.time()
             decisions = _read_decisions(stage, home)
-            _run(stage, home, "job", "cancel", JOB, "--yes")
+            _run(stage, home, "job", "cancel", JOB)
+    except TimeoutError as error:
+        raise TimeoutError(f"{error}: {(stage.folder / 'serve.log').read_text()[-2000:]}") from None
     finally:
         steps.close()
     (start, _), *changes = [one for one in decisions if one[0] < crashed]
@@ -136,7 +138,7 @@ def _build_job(script: str, losses: Path) -> dict[str, Any]:
         "bandwidth_gbps": 0.01,
         "rate": 800,
         "work": 1_000_000 * BATCH,
-        "utility": {"kind": "linear", "slope": 1},
+        "utility": {"kind": "linear", "scale": 1},
         "run": {
             "command": [sys.executable, str(EXAMPLES / script), *map(str, words)],
             "checkpoint_grace_seconds": 20,
@@ -199,7 +201,7 @@ def _read_decisions(stage: Stage, home: Path) -> list[tuple[float, int]]:
     for entry in told:
         if entry["kind"] != "slot-decided":
             continue
-        for ring in entry["body"]["decision"]["rings"]:
+        for ring in entry["event"]["decision"]["rings"]:
             if ring["job"] == JOB and ring["workers"] != before:
                 before = ring["workers"]
                 found.append((entry["at"], len(before)))

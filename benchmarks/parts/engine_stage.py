@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.engines_ray import RayCluster
 from tests.engines_slurm import SlurmCluster, build_slurm
-from tests.wires import HEAD, build_wires
+from tests.wires import HEAD, build_wires, enter_network
 
 from gadget.backends.backend import Backend
 from gadget.backends.local import LocalBackend
@@ -174,8 +174,8 @@ def _slurm(folder: Path, cluster: Cluster, options: Sequence[str]) -> Iterator[S
             folder,
             cluster,
             lambda place, instance: build_slurm(place, instance, environment=environment),
-            [*options, "--engine", "slurm"],
-            wires.enter(HEAD),
+            [*options, "--engine", "slurm", "--report", wires.address(HEAD), "--interface", wires.interface],
+            enter_network(wires, HEAD),
             slurm.environment,
             {"sbatch --ntasks": lambda changes: _place_by_slurm(slurm, changes)},
         )
