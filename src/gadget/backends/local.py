@@ -26,15 +26,14 @@ from gadget.backends.backend import (
     RingFound,
     RingKey,
     RingMoved,
-    RingPhase,
     ServerCameBack,
     ServerWentAway,
 )
 from gadget.backends.local_ending import end_instance
-from gadget.backends.local_folder import LocalFolder, Record, read_tail
+from gadget.backends.local_folder import LocalFolder, Record
 from gadget.backends.local_processes import Process, find_by_environment, read_boot, send
 from gadget.backends.local_ring import LocalRing
-from gadget.backends.local_seats import NoRoom, Seats, is_port_free
+from gadget.backends.local_seats import Seats, is_port_free
 from gadget.backends.local_shepherd import start_rank
 from gadget.backends.loopback import Loopback
 from gadget.backends.netns import (
@@ -44,7 +43,8 @@ from gadget.backends.netns import (
     why_no_namespaces,
     why_no_tools,
 )
-from gadget.backends.worker_environment import Seat, build_worker_environment, why_it_cannot_start
+from gadget.backends.ring_book import RingBook, deliver_all, why_not
+from gadget.backends.worker_environment import build_worker_environment, why_it_cannot_start
 from gadget.errors import BadFile, BadOption
 from gadget.model.cluster import Cluster
 
@@ -91,32 +91,30 @@ class LocalBackend:
         self._scale = scale
         self._environment = dict(os.environ if environment is None else environment)
         self._folder = LocalFolder(folder)
-        self._rings: dict[RingKey, LocalRing] = {}
+        self._boot = read_boot()
+        self._book = self._open_book()
         self._away: set[str] = set()
         self._reports: list[Report] = []
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._is_closing = False
-        self._trim_at = 0.0
         self._monitor: threading.Thread | None = None
         self._deliver: Callable[[Report], None] = _log.debug
-        self._boot = read_boot()
         self._wires: Loopback | Namespaces
-        self._seats: Seats
 
     def open(self, deliver: Callable[[Report], None]) -> Inventory:
         """Make the network or find it, adopt the rings of an earlier life, end its strays."""
         wires = self._choose_wires()
         self._folder.open()
         self._is_closing = False
-        self._rings, self._reports = {}, []
+        self._book, self._reports = self._open_book(), []
         try:
             self._end_former_lives()
             self._wires = wires
             addresses = {server.name: wires.address(server.name) for server in self.cluster.servers}
             # In a namespace nobody but its ranks can listen, and what they hold is counted.
             is_free = is_port_free if isinstance(wires, Loopback) else lambda *_: True
-            self._seats = Seats(self.cluster, addresses, is_free)
+            self._book.seat(Seats(self.cluster, addresses, is_free))
             self._adopt()
             self._open_wires()
         except BaseException:
@@ -130,34 +128,28 @@ class LocalBackend:
     def survey(self) -> Sequence[RingFound]:
         """Every ring, also those that are over and not forgotten."""
         with self._lock:
-            return [ring.tell() for ring in self._rings.values()]
+            return self._book.tell()
 
     def launch(self, order: Launch) -> None:
         """Write the ring down, and have it started at once by the watching thread."""
         with self._lock:
-            if order.key not in self._rings:
-                self._take(order)
+            self._reports += self._take(order)
         self._wake.set()
 
     def dismiss(self, order: Dismissal) -> None:
         """Ask its workers to leave; unknown rings have left."""
         with self._lock:
-            if (ring := self._rings.get(order.key)) is not None:
-                self._reports += ring.dismiss(time.monotonic() + order.grace_seconds, order.reason)
+            self._reports += self._book.dismiss(order, time.monotonic())
         self._wake.set()
 
     def forget(self, key: RingKey) -> None:
         """Keep nothing more of a ring that is over; one that is not is kept."""
         with self._lock:
-            ring = self._rings.get(key)
-            if ring is not None and ring.phase.is_over:
-                del self._rings[key]
-                self._folder.drop(key)
+            self._book.forget(key)
 
     def read_log(self, job: str, *, rank: int, lines: int) -> str:
         """The last lines of this rank in the job's newest ring, empty without one."""
-        path = self._folder.newest_log(job, rank)
-        return "" if path is None else read_tail(path, lines)
+        return self._folder.read_log(job, rank=rank, lines=lines)
 
     def fail_server(self, name: str, reason: str = "it was failed on purpose") -> None:
         """As if the server had died: its processes and links are gone, and so are rings through it."""
@@ -169,7 +161,7 @@ class LocalBackend:
             self._away.add(name)
             self._note_away()
             self._reports.append(ServerWentAway(name, reason))
-            for ring in self._rings.values():
+            for ring in self._book.live:
                 if name in ring.record.workers:
                     ring.break_off(f"server {name} went away: {reason}")
         self._wake.set()
@@ -197,10 +189,13 @@ class LocalBackend:
             with self._lock:
                 if not keep_rings:
                     self._remove_all()
-                elif not self._live():
+                elif not self._book.live:
                     self._remove_wires()  # nobody talks over them
         finally:
             self._folder.close()
+
+    def _open_book(self) -> RingBook[LocalRing]:
+        return RingBook(self._folder, self.instance, boot=self._boot)
 
     def _choose_wires(self) -> Loopback | Namespaces:
         if self.network is Network.AUTO:
@@ -227,7 +222,7 @@ class LocalBackend:
         if self._folder.noted("network") == self._wires.identity and self._wires.is_made():
             return
         # Also those of a life that ended while it made the network: what they talked over is gone.
-        for ring in self._live():
+        for ring in self._book.live:
             ring.break_off("the network of the cluster was made anew")
         self._folder.erase("network")
         self._wires.make()
@@ -244,9 +239,9 @@ class LocalBackend:
         for record in self._folder.records(self.instance):
             ring = LocalRing(record, self._folder)
             ring.adopt(found.get(record.key, ()), self._boot)
-            self._rings[record.key] = ring
+            self._book.rings[record.key] = ring
             if not ring.phase.is_over:
-                self._seats.keep(record.seats, record.master_port, record.gpu_per_worker)
+                self._book.keep(ring)
                 found.pop(record.key, None)
         # Of these nothing was written down, or that they are over.
         for processes in found.values():
@@ -255,50 +250,17 @@ class LocalBackend:
         # What has ended meanwhile is told by the survey.
         self._step()
 
-    def _take(self, order: Launch) -> None:
-        key, job = order.key, order.job
-        if key.number <= (fence := self._folder.fence(key.job, self.instance)):
-            reason = f"the order is stale: ring {fence} of this job was launched already"
-            self._reports.append(RingMoved(key, RingPhase.FAILED, reason))
-            return
-        gpu = job.resources.get("gpu", 0.0)
-        seats: tuple[Seat, ...] = ()
-        port, why = 0, self._why_not(order)
-        if not why:
-            try:
-                seats, port = self._seats.take(order.ring.workers, gpu)
-            except NoRoom as error:
-                why = f"{error}"
-        record = Record(
-            instance=self.instance,
-            boot=self._boot,
-            job=key.job,
-            number=key.number,
-            workers=order.ring.workers,
-            routes=order.ring.routes,
-            seats=seats,
-            master_port=port,
-            gpu_per_worker=gpu,
-        )
-        ring = LocalRing(record, self._folder, partial(self._start, order, record))
-        try:
-            self._folder.raise_fence(key, self.instance)
-            self._folder.prepare(record)
-        except (OSError, BadFile) as error:
-            why = why or f"it cannot be written down: {error}"
-        self._rings[key] = ring
-        if why:
-            self._seats.give_back(seats, port, gpu)
-            self._reports.append(ring.end_now(RingPhase.FAILED, why))
+    def _take(self, order: Launch) -> list[RingMoved]:
+        def build(record: Record) -> LocalRing:
+            return LocalRing(record, self._folder, partial(self._start, order, record))
+
+        return self._book.take(order, self._why_not(order), build)
 
     def _why_not(self, order: Launch) -> str:
+        if why := why_not(order, self._away):
+            return why
         program = order.job.program
-        if program is None:
-            return f"job {order.key.job!r} says nothing of what its workers run. Give it a `run:` part."
-        if not order.ring.workers:
-            return "the ring has no workers"
-        if away := sorted(self._away.intersection(order.ring.workers)):
-            return f"server {away[0]} is away"
+        assert program is not None  # refused otherwise
         # The job's own folder is made in time.
         working_dir = self._folder.path if program.working_dir is None else Path(program.working_dir)
         return why_it_cannot_start(program, working_dir, {**self._environment, **dict(program.env)})
@@ -329,54 +291,37 @@ class LocalBackend:
     def _watch(self) -> None:
         while not self._is_closing:
             with self._lock:
-                live = self._live()
+                live = self._book.live
                 tick = _QUICK_TICK_SECONDS if any(ring.is_changing for ring in live) else _TICK_SECONDS
             self._wake.wait(tick if live else None)
             self._wake.clear()
             with self._lock:
                 moves = self._step()
                 reports, self._reports = [*self._reports, *moves], []
-            for report in reports:
-                try:
-                    self._deliver(report)
-                except Exception:  # the watch must go on whatever its listener does
-                    _log.exception("a report was not taken: %s", report)
-
-    def _live(self) -> list[LocalRing]:
-        return [ring for ring in self._rings.values() if not ring.phase.is_over]
+            deliver_all(reports, self._deliver)
 
     def _step(self) -> list[RingMoved]:
         moves: list[RingMoved] = []
-        now = time.monotonic()
-        is_time_to_trim = now >= self._trim_at
-        if is_time_to_trim:
-            self._trim_at = now + _TRIM_SECONDS
-        for ring in self._live():
+        self._book.trim_logs()
+        for ring in self._book.live:
             try:
-                moves += ring.step(now)
-                if is_time_to_trim or ring.phase.is_over:
-                    self._folder.trim_logs(ring.key, len(ring.record.seats))
+                moves += ring.step(time.monotonic())
             except Exception:  # one ring must not blind the engine for the others
                 _log.exception("%s could not be looked at", ring.key)
             if ring.phase.is_over:
-                record = ring.record
-                self._seats.give_back(record.seats, record.master_port, record.gpu_per_worker)
+                self._folder.trim_logs(ring.key, len(ring.record.seats))
+                self._book.give_back(ring)
         return moves
 
     def _remove_all(self) -> None:
         deadline = time.monotonic() + _CLOSE_SECONDS
-        for ring in self._rings.values():
-            ring.break_off("the service ended")
-        while self._live() and time.monotonic() < deadline:
+        self._book.break_all()
+        while self._book.live and time.monotonic() < deadline:
             self._step()
             time.sleep(0.02)
         for process, _ in find_by_environment({"GADGET_INSTANCE": self.instance}):
             send(process, signal.SIGKILL)
-        for key, ring in self._rings.items():
-            if ring.phase.is_over:
-                self._folder.drop(key)
-            else:
-                _log.warning("%s could not be ended: %s", key, ring.reason)
+        self._book.drop_all()
         self._remove_wires()
         self._folder.erase("away")
 

@@ -200,11 +200,11 @@ class LocalFolder:
                     with path.open("ab") as file:
                         file.write(b"(earlier lines were dropped: the log was too long)\n" + tail.encode())
 
-    def newest_log(self, job: str, rank: int) -> Path | None:
-        """The log of this rank in the job's newest ring."""
+    def read_log(self, job: str, *, rank: int, lines: int) -> str:
+        """The last lines of this rank in the job's newest ring; empty without one."""
         logs = self._job(job) / "logs"
         numbers = [int(path.name.split(".", 1)[0]) for path in logs.glob("*.*.log")]
-        return logs / f"{max(numbers)}.{rank}.log" if numbers else None
+        return read_tail(logs / f"{max(numbers)}.{rank}.log", lines) if numbers else ""
 
     def _job(self, job: str) -> Path:
         return self.path / "jobs" / safe_name(job)

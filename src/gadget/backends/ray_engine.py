@@ -29,7 +29,7 @@ from gadget.backends.backend import (
     RingPhase,
     ServerWentAway,
 )
-from gadget.backends.local_folder import LocalFolder, Record, read_tail
+from gadget.backends.local_folder import LocalFolder, Record
 from gadget.backends.local_seats import NoRoom, Seats
 from gadget.backends.ray_cluster import demand, sum_held
 from gadget.backends.ray_link import CONNECT_SECONDS, News, RayLink
@@ -136,8 +136,7 @@ class RayBackend:
 
     def read_log(self, job: str, *, rank: int, lines: int) -> str:
         """The last lines of this rank in the job's newest ring, empty without one."""
-        path = self._folder.newest_log(job, rank)
-        return "" if path is None else read_tail(path, lines)
+        return self._folder.read_log(job, rank=rank, lines=lines)
 
     def close(self, *, keep_rings: bool) -> None:
         """Stop watching; unless rings are kept, end every actor and remove what was made but logs."""

@@ -31,7 +31,7 @@ from gadget.backends.backend import (
     RingPhase,
     ServerWentAway,
 )
-from gadget.backends.local_folder import LocalFolder, Record, read_tail
+from gadget.backends.local_folder import LocalFolder, Record
 from gadget.backends.local_seats import FIRST_PORT, LAST_PORT, NoRoom, Seats
 from gadget.backends.slurm_commands import Refused, Slurm, Standing
 from gadget.backends.slurm_queue import SlurmQueue
@@ -157,8 +157,7 @@ class SlurmBackend:
 
     def read_log(self, job: str, *, rank: int, lines: int) -> str:
         """The last lines of this rank in the job's newest ring, empty without one."""
-        path = self._folder.newest_log(job, rank)
-        return "" if path is None else read_tail(path, lines)
+        return self._folder.read_log(job, rank=rank, lines=lines)
 
     def close(self, *, keep_rings: bool) -> None:
         """Stop watching; unless rings are kept, cancel every job and remove what was made but logs."""
