@@ -381,4 +381,4 @@ def shared_slurm() -> SlurmCluster:
 def build_slurm(folder: Path, instance: str, gbps: float = 0.1, **settings: Any) -> SlurmBackend:
     """The engine on the Slurm that the environment names, quick to look."""
     draw = partial(build_slurm_cluster, assumptions=Assumptions(other_gbps=gbps))
-    return SlurmBackend(folder, instance, draw, **{"poll_seconds": 0.5, **settings})
+    return SlurmBackend(folder, instance, draw, **{"poll_seconds": 0.5, "silent_seconds": 4.0, **settings})

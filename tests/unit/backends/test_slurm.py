@@ -19,7 +19,7 @@ from gadget.backends.backend import (
     ServerCameBack,
     ServerWentAway,
 )
-from gadget.backends.slurm_script import SlurmOptions
+from gadget.backends.slurm_options import SlurmOptions
 from gadget.errors import BadOption
 from gadget.model.cluster import Cluster
 from tests.engines import OBEY, TELL, Engine, build_cluster, build_launch, find_workers
@@ -137,7 +137,7 @@ def test_a_ring_for_which_there_is_no_room_after_all_is_taken_out_of_the_queue(b
     order = build_launch("job", 1, ["s2"], OBEY)
     engine.backend.launch(order)
     end = engine.wait_until_over(order.key)
-    assert end.phase is RingPhase.FAILED
+    assert end.phase is RingPhase.TAKEN
     assert "in Slurm's queue" in end.reason
     assert bench.up(1) == 0
     bench.slurm.run("scancel", number)
@@ -156,7 +156,7 @@ def test_rings_through_lost_nodes_break_and_others_go_on(bench: Bench) -> None:
     try:
         engine.wait(lambda: len(find(engine, ServerWentAway)) == 2, "the loss")
         for order in (killed, paused):
-            assert engine.wait_until_over(order.key).phase is RingPhase.FAILED
+            assert engine.wait_until_over(order.key).phase is RingPhase.TAKEN
         assert sorted(report.server for report in find(engine, ServerWentAway)) == ["s1", "s2"]
         engine.backend.launch(build_launch("more", 3, ["s1"], TELL))
         assert "s1 is away" in engine.wait_until_over(RingKey("more", 3)).reason

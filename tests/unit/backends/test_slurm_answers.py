@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gadget.backends.slurm_commands import Refused, SlurmJob, Standing, parse_jobs
+from gadget.backends.slurm_answers import Refused, SlurmJob, Standing, parse_jobs
 from gadget.backends.slurm_nodes import SlurmNode, parse_nodes
 from gadget.backends.slurm_script import Part, find_amounts, find_parts
 
