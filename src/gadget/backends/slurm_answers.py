@@ -43,6 +43,10 @@ _STANDINGS = {
 }
 
 
+# What the books call a job of which they heard too little.
+_NO_NAME = "allocation"
+
+
 @dataclass(frozen=True, slots=True)
 class SlurmJob:
     """A job as squeue shows it; the parts of a heterogeneous job are several with one `lead`."""
@@ -89,7 +93,7 @@ def parse_books(text: str, name: str) -> str:
     """
     try:
         found = msgspec.json.decode(text)
-        ends = [_state(job["state"]["current"]) for job in found["jobs"] if job.get("name") == name]
+        ends = [_state(job["state"]["current"]) for job in found["jobs"] if job["name"] in (name, _NO_NAME)]
     except (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise Refused(f"sacct --json cannot be understood: {error!r}") from None
     # A part that did not end well tells more than one that did.

@@ -16,6 +16,8 @@ from gadget.backends.slurm_answers import SlurmJob, Standing
 _AGAIN_SECONDS = 5.0
 # A controller that was killed may have lost its newest jobs: nodes kill these when they next report to it.
 _LOOSE_SECONDS = 30.0
+# When they have reported, it takes moments.
+_SETTLED_SECONDS = 6.0
 # Looks at the queue in which a job must be missing until it is believed to be gone.
 _LOOKS = 2
 # How long the last files of a job that ended by itself may be on their way through a shared file system.
@@ -96,6 +98,7 @@ class SlurmRing(RingCourse):
         self._waiting_since: float | None = None
         self._missing_since: float | None = None
         self._missing_in: set[float] = set()
+        self._settled_since: float | None = None
         self._books: str | None = None
         self._is_judged = False
         self._killing_since: float | None = None
@@ -187,7 +190,7 @@ class SlurmRing(RingCourse):
         if look.jobs:
             # Also one that was handed in when nobody heard the answer.
             self._handed_in = look.began if self._handed_in is None else self._handed_in
-            self._missing_since, self._books = None, None
+            self._missing_since = self._settled_since = self._books = None
             self._missing_in.clear()
             return self._find_standing_of(look)
         if self._handed_in is None:
@@ -222,16 +225,22 @@ class SlurmRing(RingCourse):
         if len(self._missing_in) < _LOOKS or (self._books is None and self.lead):
             return Standing.LEAVING
         self._ended_as = self._books or ""
-        return Standing.LEAVING if self._is_loose(now) else Standing.OVER
+        return Standing.LEAVING if self._is_loose(look, now) else Standing.OVER
 
-    def _is_loose(self, now: float) -> bool:
+    def _is_loose(self, look: Look, now: float) -> bool:
         """True while workers may be up of whose job Slurm knows nothing; their nodes end them, given time.
 
         A controller that lost its jobs has them cancelled in the books, before their nodes have heard of it.
         """
         if self._up <= self._exits.keys() or self._ended_as not in ("", "CANCELLED"):
             return False
-        return self._missing_since is not None and now - self._missing_since < _LOOSE_SECONDS
+        if set(self.record.workers) & look.silent:
+            self._settled_since = None
+        elif self._settled_since is None:
+            self._settled_since = now
+        since = now if self._settled_since is None else self._settled_since
+        assert self._missing_since is not None  # nobody asks for one that is there
+        return now - since < _SETTLED_SECONDS and now - self._missing_since < _LOOSE_SECONDS
 
     def _may_hear_more(self, now: float) -> bool:
         """True while files may be on their way that say how the ranks of a job ended that ended by itself."""
