@@ -165,15 +165,25 @@ class SlurmCluster:
         for name in ("slurmctld", "slurmdbd", "mariadbd", "munged"):
             self._end(name)
 
-    def start_controller(self) -> None:
-        """Start slurmctld, with the state of before."""
-        self._start_daemon("slurmctld", ["slurmctld", "-D", "-f", self._conf])
+    def start_controller(self, *, forgets: bool = False) -> None:
+        """Start slurmctld, with the state of before, or as if all jobs were long forgotten."""
+        words = ["-c"] if forgets else []
+        self._start_daemon("slurmctld", ["slurmctld", "-D", *words, "-f", self._conf])
         self._wait(lambda: self.run("scontrol", "ping").returncode == 0, "slurmctld")
 
     def stop_controller(self) -> None:
         """As when it is updated: it answers no more. Killed, it could lose the newest jobs."""
         send(self._daemons.pop("slurmctld"), signal.SIGTERM)
         self._children.pop("slurmctld").wait(START_SECONDS)
+
+    def kill_controller(self) -> None:
+        """As when its machine fails: it has written down what it had written down."""
+        self._end("slurmctld")
+
+    def is_saved(self, number: int) -> bool:
+        """Whether a job is in the state that slurmctld finds when it is started again."""
+        saved = self.folder / "state/job_state"
+        return saved.exists() and number.to_bytes(4) in saved.read_bytes()
 
     def start_node(self, name: str) -> None:
         """Start a node that is not there."""
@@ -387,4 +397,4 @@ def shared_slurm() -> SlurmCluster:
 def build_slurm(folder: Path, instance: str, gbps: float = 0.1, **settings: Any) -> SlurmBackend:
     """The engine on the Slurm that the environment names, quick to look."""
     draw = partial(build_slurm_cluster, assumptions=Assumptions(other_gbps=gbps))
-    return SlurmBackend(folder, instance, draw, **{"poll_seconds": 0.5, **settings})
+    return SlurmBackend(folder, instance, draw, **{"poll_seconds": 0.5, "silent_seconds": 4.0, **settings})

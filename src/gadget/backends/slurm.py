@@ -33,19 +33,24 @@ from gadget.backends.backend import (
 )
 from gadget.backends.local_folder import LocalFolder, Record
 from gadget.backends.local_seats import FIRST_PORT, LAST_PORT, NoRoom, Seats
-from gadget.backends.slurm_commands import Refused, Slurm, Standing
+from gadget.backends.slurm_answers import Refused, Standing
+from gadget.backends.slurm_commands import CommandMissing, Slurm
+from gadget.backends.slurm_hand import SlurmHand
+from gadget.backends.slurm_options import SlurmOptions
 from gadget.backends.slurm_queue import SlurmQueue
 from gadget.backends.slurm_ring import Deed, Look, SlurmRing
-from gadget.backends.slurm_script import SlurmOptions, build_sbatch, find_amounts, write_scripts
+from gadget.backends.slurm_script import find_amounts, why_not, write_scripts
 from gadget.backends.slurm_servers import Draw, Servers
 from gadget.backends.worker_environment import Seat
-from gadget.errors import BadFile, BadOption, printable
+from gadget.errors import BadFile, BadOption
 from gadget.model.cluster import Cluster
-from gadget.model.quantity import TOLERANCE
 
 _TICK_SECONDS = 0.2
 _QUICK_POLL_SECONDS = 0.5
+_TRIM_SECONDS = 10.0
 _CLOSE_SECONDS = 60.0
+# Former services' rings are given so long at the start, and between two looks later.
+_FORMER_SECONDS = (30.0, 2.0)
 _HOLDING = (Standing.HOLDING, Standing.LEAVING)
 
 _log = logging.getLogger(__name__)
@@ -67,11 +72,13 @@ class SlurmBackend:
         interface: str = "",
         poll_seconds: float = 2.0,
         pending_seconds: float = 60.0,
+        silent_seconds: float | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """`draw` makes a cluster of servers and Slurm's switches; `known` is that of the last life.
 
         A ring that waits in Slurm's queue for `pending_seconds` is taken out: others have what it needs.
+        Nodes that do not answer Slurm for `silent_seconds` are lost, by default as Slurm is patient itself.
         """
         self.instance = instance
         self._options = options or SlurmOptions()
@@ -80,13 +87,21 @@ class SlurmBackend:
         self._pending_seconds = pending_seconds
         self._known = known
         self._folder = LocalFolder(folder)
-        self._slurm = Slurm(_clean(os.environ if environment is None else environment))
-        self._servers = Servers(self._slurm, draw, self._options.partition)
+        slurm = Slurm(os.environ if environment is None else environment)
+        self._servers = Servers(
+            slurm,
+            draw,
+            self._options.partition,
+            has_reservation=self._options.has_reservation,
+            silent_seconds=silent_seconds,
+        )
         self._rings: dict[RingKey, SlurmRing] = {}
-        self._queue = SlurmQueue(self._slurm, self._folder, instance)
+        self._queue = SlurmQueue(slurm, self._folder, instance)
+        self._hand = SlurmHand(slurm, self._queue, self._servers, self._folder, self._options)
         self._reports: list[Report] = []
         self._away = ""
         self._was_away_at_first = False
+        self._trim_at = 0.0
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._is_closing = False
@@ -98,12 +113,10 @@ class SlurmBackend:
         """Find the nodes and the rings of an earlier life; those that nobody wrote down are cancelled."""
         self._folder.open()
         try:
-            for record in self._folder.records(self.instance):
-                ring = self._rings[record.key] = SlurmRing(record, self._folder)
-                ring.recall()
+            self._recall()
             try:
-                self._poll(time.time())
-            except Refused as error:
+                self._look(_FORMER_SECONDS[0])
+            except (Refused, CommandMissing) as error:
                 raise BadOption(f"Slurm cannot be asked: {error}") from None
             except EngineAway as error:
                 if self._known is None or not self._known.servers:
@@ -112,7 +125,6 @@ class SlurmBackend:
             self._make_seats()
             if not self._away:
                 # What has ended meanwhile is told by the survey.
-                self._step()
                 self._reports.clear()
         except BaseException:
             self._folder.close()
@@ -124,6 +136,14 @@ class SlurmBackend:
             assert self._known is not None  # refused otherwise
             return Inventory(self._known)
         return Inventory(self._servers.cluster, frozenset(self._servers.away))
+
+    def _recall(self) -> None:
+        formers = self._folder.former_instances(self.instance)
+        self._folder.note("instances", [self.instance, *sorted(formers)])
+        self._queue.succeed(formers)
+        for record in self._folder.records(self.instance):
+            ring = self._rings[record.key] = SlurmRing(record, self._folder)
+            ring.recall()
 
     def survey(self) -> Sequence[RingFound]:
         """Every ring, also those that are over and not forgotten."""
@@ -185,7 +205,7 @@ class SlurmBackend:
             return
         gpu = order.job.resources.get("gpu", 0.0)
         seats: tuple[Seat, ...] = ()
-        port, why = 0, self._why_not(order)
+        port, why = 0, why_not(order, self._servers.away, self._options)
         if not why:
             try:
                 seats, port = self._seats.take(order.ring.workers, gpu)
@@ -206,6 +226,7 @@ class SlurmBackend:
         ring = SlurmRing(record, self._folder, order)
         try:
             self._folder.raise_fence(key, self.instance)
+            self._folder.drop(key)  # a former service may have left one of this name
             self._folder.prepare(record)
             if not why:
                 write_scripts(order, record, self._folder, instance=self.instance, interface=self._interface)
@@ -217,18 +238,6 @@ class SlurmBackend:
         if why:
             self._seats.give_back(seats, port, gpu)
             self._reports.append(ring.end_now(RingPhase.FAILED, why))
-
-    def _why_not(self, order: Launch) -> str:
-        if order.job.program is None:
-            return f"job {order.key.job!r} says nothing of what its workers run. Give it a `run:` part."
-        if not order.ring.workers:
-            return "the ring has no workers"
-        if away := sorted(self._servers.away.keys() & set(order.ring.workers)):
-            return f"server {away[0]} is away"
-        gpu = order.job.resources.get("gpu", 0.0)
-        if abs(gpu - round(gpu)) > TOLERANCE:
-            return f"each worker takes {gpu:g} gpu, and Slurm hands out whole ones. Give a whole number."
-        return ""
 
     def _watch(self) -> None:
         polled = time.monotonic()
@@ -243,10 +252,10 @@ class SlurmBackend:
             try:
                 if time.monotonic() - polled >= min(pause, self._poll_seconds):
                     polled = time.monotonic()
-                    self._poll(time.time())
-                    self._note_there()
-                if not self._away:
+                    self._look(_FORMER_SECONDS[1])
+                elif not self._away:
                     self._step()
+                self._trim_logs()
             except EngineAway as error:
                 self._note_away(f"{error}")
             except Refused as error:
@@ -269,6 +278,7 @@ class SlurmBackend:
             if not self._away:
                 self._reports.append(EngineWentAway(reason))
             self._away = reason
+            self._servers.note_gap()
 
     def _note_there(self) -> None:
         with self._lock:
@@ -281,25 +291,47 @@ class SlurmBackend:
                     self._reports += [ServerWentAway(*one) for one in self._servers.away.items()]
                 self._reports.append(EngineCameBack())
 
-    def _poll(self, now: float) -> None:
+    def _look(self, patience_seconds: float) -> None:
+        """Ask Slurm for all, and do what follows; twice if jobs are missing that were there."""
+        self._poll(time.time(), patience_seconds)
+        self._note_there()
+        self._step()
+        if any(ring.is_missing for ring in self._live()):
+            self._poll(time.time(), patience_seconds)
+            self._step()
+        with self._lock:
+            rings = {ring.key: ring.lead for ring in self._live()}
+        self._queue.end_strays(rings, time.time())
+
+    def _poll(self, now: float, patience_seconds: float) -> None:
         """Ask Slurm for the jobs of this instance and for its nodes."""
         self._queue.look(now)
+        if self._queue.end_formers(patience_seconds):
+            self._folder.note("instances", [self.instance])
         with self._lock:
             live = self._live()
             for ring in live:
                 ring.holds = any(job.standing in _HOLDING for job in self._queue.of(ring.key))
             holding = [ring.record for ring in live if ring.holds]
             unsettled = {server for ring in live if ring.is_changing for server in ring.record.workers}
-        reports = self._servers.poll(now, holding, unsettled)
+        reports = self._servers.poll(time.monotonic(), holding, unsettled, self._read_signs)
         with self._lock:
             self._reports += reports
             if self._servers.has_other_nodes and not self._away:
                 self._make_seats()
             for ring in self._live():
                 for name in self._servers.lost & set(ring.record.workers):
-                    ring.break_off(f"server {name} went away: {self._servers.away[name]}")
-            rings = [ring.key for ring in self._live()]
-        self._queue.end_strays(rings, now)
+                    ring.break_off(f"server {name} went away: {self._servers.away[name]}", taken=True)
+
+    def _read_signs(self, server: str) -> object:
+        return [ring.read_signs(server) for ring in self._live() if server in ring.record.workers]
+
+    def _trim_logs(self) -> None:
+        if (now := time.monotonic()) < self._trim_at:
+            return
+        self._trim_at = now + _TRIM_SECONDS
+        for ring in self._live():
+            self._folder.trim_logs(ring.key, len(ring.record.seats))
 
     def _make_seats(self) -> None:
         cluster = self._servers.whole if not self._away else self._known
@@ -323,7 +355,12 @@ class SlurmBackend:
         with self._lock:
             for ring in self._live():
                 try:
-                    look = Look(self._queue.asked, self._queue.of(ring.key), self._servers.lost)
+                    look = Look(
+                        self._queue.asked,
+                        self._queue.of(ring.key),
+                        self._servers.lost,
+                        self._servers.silent,
+                    )
                     moves, deed = ring.step(time.time(), look, self._pending_seconds)
                 except Exception:  # one ring must not blind the engine for the others
                     _log.exception("%s could not be looked at", ring.key)
@@ -334,41 +371,15 @@ class SlurmBackend:
                 if ring.phase.is_over:
                     self._give_back(ring)
         for ring, deed in deeds:
-            self._do(ring, deed)
+            refusal = self._hand.do(ring, deed)
+            if refusal is not None:
+                with self._lock:
+                    self._reports.append(refusal)
+                    self._give_back(ring)
 
     def _give_back(self, ring: SlurmRing) -> None:
         record = ring.record
         self._seats.give_back(record.seats, record.master_port, record.gpu_per_worker)
-
-    def _do(self, ring: SlurmRing, deed: Deed) -> None:
-        match deed:
-            case Deed.SUBMIT:
-                self._submit(ring)
-            case Deed.ASK:
-                self._slurm.signal_batch(ring.numbers[0], "USR1")
-            case Deed.END:
-                self._slurm.signal_batch(ring.numbers[0], "USR2")
-            case Deed.KILL:
-                self._slurm.kill_step(ring.numbers)
-            case Deed.CANCEL:
-                self._slurm.cancel(ring.numbers[:1])
-
-    def _submit(self, ring: SlurmRing) -> None:
-        assert ring.order is not None  # rings of an earlier life are not handed in
-        if ring.is_unsure(self._queue.asked):
-            return  # nobody heard the answer to the last try; the next look at the queue shows it
-        words = build_sbatch(ring.order, self._folder, self._options, self._queue.comment(ring.key))
-        try:
-            number = self._slurm.submit(words)
-        except Refused as error:
-            with self._lock:
-                self._reports.append(ring.refuse(printable(str(error))))
-                self._give_back(ring)
-            return
-        except EngineAway:
-            ring.doubt(time.time())
-            raise
-        ring.hand_in(time.time(), number)
 
     def _remove_all(self) -> None:
         deadline = time.monotonic() + _CLOSE_SECONDS
@@ -376,8 +387,7 @@ class SlurmBackend:
             ring.break_off("the service ended")
         try:
             while self._live() and time.monotonic() < deadline:
-                self._poll(time.time())
-                self._step()
+                self._look(_FORMER_SECONDS[1])
                 time.sleep(0.1)
         except (EngineAway, Refused) as error:
             _log.warning("rings are left behind: %s", error)
@@ -386,12 +396,3 @@ class SlurmBackend:
                 self._folder.drop(key)
             else:
                 _log.warning("%s could not be ended: %s", key, ring.reason)
-
-
-def _clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """Without what an allocation around the service or a service around it would tell our jobs."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if name == "SLURM_CONF" or not name.startswith(("SLURM_", "GADGET_"))
-    }

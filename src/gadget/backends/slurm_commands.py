@@ -1,17 +1,21 @@
-"""Slurm's command line: what is asked of it, and what its answers say."""
+"""Slurm's command line: what is asked of it, and whether anybody answers."""
 
+import errno
 import logging
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any
-
-import msgspec
 
 from gadget.backends.backend import EngineAway
-from gadget.errors import BadOption, printable
+from gadget.backends.slurm_answers import (
+    Refused,
+    SlurmJob,
+    SlurmSettings,
+    parse_books,
+    parse_jobs,
+    parse_settings,
+)
+from gadget.errors import printable
 
 _SECONDS = 30.0
 _LONGEST = 500
@@ -29,69 +33,39 @@ _SILENCE = (
     "transport endpoint is not connected",
     "backup controller",
 )
+# What an allocation around the service, a service around it, or its user's habits would tell our commands.
+_OTHERS = ("SLURM_", "SBATCH_", "SQUEUE_", "SCANCEL_", "SINFO_", "SCONTROL_", "SRUN_", "SACCT_", "GADGET_")
+_KEPT = frozenset(("SLURM_CONF", "SLURM_JWT"))
 
 _log = logging.getLogger(__name__)
 
 
-class Refused(Exception):
-    """Slurm answered, and said no; the text is what it said."""
-
-
-class Standing(Enum):
-    """Where a Slurm job stands, as far as a ring is concerned."""
-
-    WAITING = "waiting"
-    HOLDING = "holding"
-    """It has its nodes."""
-    LEAVING = "leaving"
-    """It is being cleaned up."""
-    OVER = "over"
-
-
-_STANDINGS = {
-    "PENDING": Standing.WAITING,
-    "REQUEUED": Standing.WAITING,
-    "REQUEUE_HOLD": Standing.WAITING,
-    "REQUEUE_FED": Standing.WAITING,
-    "SPECIAL_EXIT": Standing.WAITING,
-    "RUNNING": Standing.HOLDING,
-    "SUSPENDED": Standing.HOLDING,
-    "STOPPED": Standing.HOLDING,
-    "CONFIGURING": Standing.HOLDING,
-    "RESIZING": Standing.HOLDING,
-    "SIGNALING": Standing.HOLDING,
-    "STAGE_OUT": Standing.LEAVING,
-    "COMPLETING": Standing.LEAVING,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class SlurmJob:
-    """A job as squeue shows it; the parts of a heterogeneous job are several with one `lead`."""
-
-    number: int
-    lead: int
-    """The number that the whole goes by."""
-    comment: str
-    state: str
-    reason: str
-
-    @property
-    def standing(self) -> Standing:
-        """Where it stands; states that are unknown here mean that it has ended."""
-        return _STANDINGS.get(self.state, Standing.OVER)
+class CommandMissing(EngineAway):
+    """A command of Slurm is not there; while a service runs, somebody may be updating it."""
 
 
 class Slurm:
     """Runs Slurm's commands. EngineAway if nobody answers, Refused if the answer is no."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
+        self._environment = {
+            name: value
+            for name, value in environment.items()
+            if name in _KEPT or not name.startswith(_OTHERS)
+        }
 
     def list_jobs(self) -> list[SlurmJob]:
         """This user's jobs, those that ended lately included."""
         told = self.ask("squeue", "--json", "--states=all", "--me")
         return parse_jobs(told, os.geteuid())
+
+    def read_books(self, number: int, name: str) -> str:
+        """How a job ended that the queue has forgotten; empty where no books are kept, or know of it."""
+        try:
+            return parse_books(self.ask("sacct", "--json", "-X", f"--jobs={number}"), name)
+        except (EngineAway, Refused) as error:
+            _log.debug("the books cannot be read: %s", error)
+            return ""
 
     def show_nodes(self) -> str:
         """All nodes, one a line."""
@@ -104,9 +78,9 @@ class Slurm:
         except Refused:
             return ""
 
-    def show_config(self) -> str:
-        """The configuration."""
-        return self.ask("scontrol", "show", "config")
+    def read_settings(self) -> SlurmSettings:
+        """What matters of the configuration."""
+        return parse_settings(self.ask("scontrol", "show", "config"))
 
     def submit(self, options: Sequence[str]) -> int:
         """Hand a job in; gives its number."""
@@ -141,60 +115,29 @@ class Slurm:
         try:
             ended = subprocess.run(
                 command,
-                env=dict(self._environment),
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_SECONDS,
                 check=False,
             )
         except FileNotFoundError:
-            raise BadOption(
-                f"{command[0]} is not found. Run the service where Slurm's commands are on the PATH."
+            raise CommandMissing(
+                f"{command[0]} is not found. Run the service where Slurm's commands are on the PATH"
             ) from None
         except subprocess.TimeoutExpired:
             raise EngineAway(f"{command[0]} got no answer in {_SECONDS:g} s") from None
         except OSError as error:
-            raise Refused(f"{command[0]} cannot be run: {error.strerror}") from None
-        if ended.returncode == 0:
-            return ended.stdout.decode(errors="replace")
+            why = f"{command[0]} cannot be run: {error.strerror}"
+            if error.errno == errno.E2BIG:
+                raise Refused(why) from None
+            raise EngineAway(why) from None
         said = printable(ended.stderr.decode(errors="replace").strip().replace("\n", "; ")[:_LONGEST])
-        if any(words in said.lower() for words in _SILENCE):
+        # Some say that nobody answered, and end with exit code 0.
+        if any(words in said.lower() for words in _SILENCE) and (
+            ended.returncode or not ended.stdout.strip()
+        ):
             raise EngineAway(f"slurmctld does not answer: {said}")
-        raise Refused(said or f"{command[0]} ended with exit code {ended.returncode}")
-
-
-def parse_jobs(text: str, user: int) -> list[SlurmJob]:
-    """The user's jobs from `squeue --json`; versions of Slurm write numbers and states in two ways."""
-    try:
-        found = msgspec.json.decode(text)
-        return [
-            SlurmJob(
-                number=_number(job["job_id"]),
-                lead=_number(job.get("het_job_id")) or _number(job["job_id"]),
-                comment=_text(job.get("comment")),
-                state=_state(job["job_state"]),
-                reason=_text(job.get("state_reason")),
-            )
-            for job in found["jobs"]
-            if _number(job["user_id"]) == user
-        ]
-    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError) as error:
-        raise Refused(f"squeue --json cannot be understood: {error!r}") from None
-
-
-def _number(value: Any) -> int:
-    if isinstance(value, dict):  # since 23.02
-        value = value.get("number") if value.get("set") else 0
-    return int(value or 0)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _state(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    # Since 23.02 a list of the state and its flags. What a flag says comes later than what the state says.
-    flags = [state for state in value if _STANDINGS.get(state) in (Standing.LEAVING, Standing.WAITING)]
-    return str((flags or value)[0])
+        if ended.returncode:
+            raise Refused(said or f"{command[0]} ended with exit code {ended.returncode}")
+        return ended.stdout.decode(errors="replace")

@@ -9,10 +9,22 @@ _REASON = re.compile(r"\sReason=(.*?)(?:\s\[\S+\])?\s*$")
 _GRES = re.compile(r"([^:,()]+)(?::([^:,()]+))?:([0-9]+)([KMG]?)(?:\([^)]*\))?")
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # States and flags of a node whose jobs are gone, and of one that takes no more.
-_LOST = frozenset(
-    ("DOWN", "ERROR", "FUTURE", "FAIL", "FAILING", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN")
+_LOST = frozenset(("DOWN", "ERROR", "FUTURE", "POWERED_DOWN"))
+_CLOSED = frozenset(
+    (
+        "DRAIN",
+        "DRAINED",
+        "DRAINING",
+        "FAIL",
+        "FAILING",
+        "MAINT",
+        "POWERING_DOWN",
+        "POWER_DOWN",
+        "REBOOT",
+        "REBOOT_ISSUED",
+        "REBOOT_REQUESTED",
+    )
 )
-_CLOSED = frozenset(("DRAIN", "DRAINING", "DRAINED", "MAINT", "REBOOT", "REBOOT_ISSUED", "REBOOT_REQUESTED"))
 # Unknown is every node for a moment after slurmctld has started.
 _SILENT = frozenset(("NOT_RESPONDING", "NO_RESPOND", "UNKNOWN"))
 GIB = 1024.0
@@ -47,6 +59,16 @@ class SlurmNode:
         """True when nothing more may start there, though what runs may go on for a while."""
         return bool(self.states & _CLOSED)
 
+    @property
+    def is_reserved(self) -> bool:
+        """True when only jobs of a reservation may start there."""
+        return "RESERVED" in self.states
+
+    @property
+    def is_planned(self) -> bool:
+        """True when Slurm keeps what is free there for a job that waits."""
+        return "PLANNED" in self.states
+
     def describe(self) -> str:
         """Its state in Slurm's words."""
         told = "+".join(sorted(self.states)).lower()
@@ -64,7 +86,7 @@ def parse_nodes(text: str, *, counts_memory: bool) -> Iterator[SlurmNode]:
         has = {**_parse_gres(pairs.get("Gres", "")), "cpu": _float(pairs, "CPUEfctv", "CPUTot")}
         used = {**_parse_gres(pairs.get("GresUsed", "")), "cpu": _float(pairs, "CPUAlloc")}
         if counts_memory:
-            has["memory_gib"] = _float(pairs, "RealMemory") / GIB
+            has["memory_gib"] = max(_float(pairs, "RealMemory") - _float(pairs, "MemSpecLimit"), 0.0) / GIB
             used["memory_gib"] = _float(pairs, "AllocMem") / GIB
         yield SlurmNode(
             name=pairs["NodeName"],
@@ -85,9 +107,9 @@ def _parse_states(text: str) -> frozenset[str]:
 
 
 def _parse_gres(text: str) -> dict[str, float]:
-    """gpu:a100:4(S:0-1),gpu:2 → {"gpu": 6}; (null) is nothing."""
+    """gpu:a100:4(S:0-1),gpu:2 → {"gpu": 6}; (null) is nothing, or a type that nobody has told."""
     amounts: dict[str, float] = {}
-    for name, _, count, unit in _GRES.findall(text if text != "(null)" else ""):
+    for name, _, count, unit in _GRES.findall(text.replace(":(null)", "").replace("(null)", "")):
         amounts[name] = amounts.get(name, 0.0) + float(count) * _SCALE[unit]
     return amounts
 

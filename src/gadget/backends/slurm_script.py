@@ -8,7 +8,7 @@ sure to be on a node; all of them stand in the folder of the ring, which every n
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -17,25 +17,30 @@ from gadget.backends.backend import Launch
 from gadget.backends.local_folder import LocalFolder, Record
 from gadget.backends.local_shepherd import SHEPHERD, WORKER
 from gadget.backends.slurm_nodes import GIB
+from gadget.backends.slurm_options import SlurmOptions, find_warn_seconds
 from gadget.backends.worker_environment import build_worker_environment
 from gadget.model.quantity import TOLERANCE
 
-WARN_SECONDS = 120
-"""So long before the time limit of a job its workers are asked to leave."""
 # What the environment of the service and of Slurm adds.
 _SPARE_BYTES = 200_000
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255
 
+# Two jobs may be for one ring, if nobody heard that Slurm took the first: who makes the folder runs it.
 _BATCH = """#!/bin/sh
+here={folder}
 # Given up before it began?
-[ ! -e {folder}/over.json ] || exit 0
-trap 'srun {shape} --overlap --gres=none --quiet sh {folder}/ask.sh &' USR1
-trap 'srun {shape} --overlap --gres=none --quiet sh {folder}/end.sh &' USR2
-srun {shape} --quiet --kill-on-bad-exit=0 --input=none sh {folder}/launch.sh &
+[ ! -e "$here/over.json" ] || exit 0
+mkdir "$here/began" 2>/dev/null || exit 0
+echo "$SLURM_JOB_ID" >"$here/number"
+trap 'srun {shape} {aside} sh "$here/ask.sh" &' USR1
+trap 'srun {shape} {aside} sh "$here/end.sh" &' USR2
+srun {shape} --quiet --kill-on-bad-exit=0 --input=none sh "$here/launch.sh" &
 main=$!
 # A signal ends the waiting, not what is waited for.
 while wait "$main"; kill -0 "$main" 2>/dev/null; do :; done
 """
+# Steps beside the one of the workers, which has all that the job has.
+_ASIDE = "--overlap --gres=none --mem=0 --mpi=none --quiet"
 _FIND_RANK = """while read -r _gadget_node _gadget_place _gadget_found; do
   [ "$_gadget_node" = "$SLURMD_NODENAME" ] && [ "$_gadget_place" = "$SLURM_LOCALID" ] && \
     _gadget_rank=$_gadget_found
@@ -85,24 +90,6 @@ group=$$
 
 
 @dataclass(frozen=True, slots=True)
-class SlurmOptions:
-    """What a user of Slurm says to sbatch."""
-
-    partition: str = ""
-    account: str = ""
-    qos: str = ""
-    time: str = ""
-    """The time limit of each ring, as sbatch takes it."""
-    extra: tuple[str, ...] = ()
-    """More options of sbatch."""
-
-    def words(self) -> list[str]:
-        """As sbatch takes them."""
-        named = {"partition": self.partition, "account": self.account, "qos": self.qos, "time": self.time}
-        return [*(f"--{name}={value}" for name, value in named.items() if value), *self.extra]
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
     """Servers that have as many workers each."""
 
@@ -121,24 +108,31 @@ def find_parts(workers: Sequence[str]) -> tuple[Part, ...]:
 def build_sbatch(order: Launch, folder: LocalFolder, options: SlurmOptions, comment: str) -> list[str]:
     """The words after `sbatch` for a ring."""
     path = folder.ring(order.key)
-    name = comment.rpartition(":")[2][:80]
+    program = order.job.program
+    assert program is not None  # refused otherwise
     # sbatch reads % in this path as the start of a pattern.
     log = str(path / "batch.out").replace("%", "%%")
+    # The last of two that contradict each other holds.
     common = [
-        f"--job-name=gadget-{name}",
+        *options.words(dict(program.env)),
+        f"--job-name={find_job_name(comment)}",
         f"--comment={comment}",
         f"--output={log}",
         "--open-mode=append",
         f"--chdir={path}",
         "--no-requeue",
-        f"--signal=B:USR1@{WARN_SECONDS}",
-        *options.words(),
+        f"--signal=B:USR1@{find_warn_seconds(program.checkpoint_grace_seconds)}",
     ]
     words: list[str] = []
     for part in find_parts(order.ring.workers):
         words += [":"] if words else []
         words += [*common, *_size(order, part)]
     return [*words, str(path / "batch.sh")]
+
+
+def find_job_name(comment: str) -> str:
+    """What Slurm shows as the name of a ring's job."""
+    return f"gadget-{comment.rpartition(':')[2][:80]}"
 
 
 def _size(order: Launch, part: Part) -> list[str]:
@@ -166,6 +160,20 @@ def find_amounts(needs: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
+def why_not(order: Launch, away: Collection[str], options: SlurmOptions) -> str:
+    """Why a ring cannot be handed in, in words for its owner; empty when it can."""
+    if order.job.program is None:
+        return f"job {order.key.job!r} says nothing of what its workers run. Give it a `run:` part."
+    if not order.ring.workers:
+        return "the ring has no workers"
+    if gone := sorted(set(away) & set(order.ring.workers)):
+        return f"server {gone[0]} is away"
+    gpu = order.job.resources.get("gpu", 0.0)
+    if abs(gpu - round(gpu)) > TOLERANCE:
+        return f"each worker takes {gpu:g} gpu, and Slurm hands out whole ones. Give a whole number."
+    return options.why_too_short(order.job.program.checkpoint_grace_seconds)
+
+
 def write_scripts(
     order: Launch, record: Record, folder: LocalFolder, *, instance: str, interface: str
 ) -> None:
@@ -177,7 +185,7 @@ def write_scripts(
         shape += f" --het-group=0-{len(parts) - 1}"
     here = quote(str(path))
     find_rank = _FIND_RANK.format(folder=here)
-    _write(path / "batch.sh", _BATCH.format(folder=here, shape=shape))
+    _write(path / "batch.sh", _BATCH.format(folder=here, shape=shape, aside=_ASIDE))
     _write(path / "launch.sh", find_rank + _LAUNCH.format(folder=here))
     _write(path / "ask.sh", find_rank + _ASK.format(folder=here))
     _write(path / "end.sh", find_rank + _END.format(folder=here) + _SWEEP)

@@ -1,7 +1,8 @@
 """--engine slurm: what the operator says of a Slurm cluster, and how its engine is built."""
 
+import logging
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from gadget.backends.backend import Backend
 from gadget.backends.slurm import SlurmBackend
-from gadget.backends.slurm_script import SlurmOptions
+from gadget.backends.slurm_options import SlurmOptions, check_extra
 from gadget.backends.slurm_servers import Draw
 from gadget.cli.topology_options import parse_assumptions
 from gadget.errors import BadOption
@@ -21,6 +22,9 @@ from gadget.topology.slurm_live import build_slurm_cluster
 
 if TYPE_CHECKING:
     from gadget.live.origin import Origin
+
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,14 @@ class SlurmSaid:
         float,
         typer.Option(min=1, help="Slurm: a ring that waits so long in the queue is taken out of it."),
     ] = 60.0
+    silent_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            help="Slurm: a node that does not answer Slurm for so long counts as lost, unless workers there "
+            "still write logs. Default: a fifth of SlurmdTimeout, from 10 to 60.",
+        ),
+    ] = None
 
     @property
     def is_empty(self) -> bool:
@@ -72,14 +84,17 @@ def build_slurm(said: SlurmSaid, folder: Path, cluster: Cluster | None) -> Calla
         extra = tuple(shlex.split(said.sbatch))
     except ValueError as error:
         raise BadOption(f"--sbatch {said.sbatch}: cannot be read ({error}). Mend its quotes.") from None
+    check_extra(extra)
     if cluster is not None and said.gbps:
         raise BadOption("--gbps: --cluster has the bandwidths. Leave one of them out.")
     options = SlurmOptions(said.partition, said.account, said.qos, said.ring_time, extra)
+    if short := options.why_too_short(0.0):
+        raise BadOption(f"{short}.")
     draw: Draw
     if cluster is None:
         draw = partial(build_slurm_cluster, assumptions=parse_assumptions(said.gbps, None, None))
     else:
-        draw = partial(_graft, cluster)
+        draw = _Graft(cluster)
 
     def build(origin: "Origin", instance: str) -> Backend:
         return SlurmBackend(
@@ -90,20 +105,39 @@ def build_slurm(said: SlurmSaid, folder: Path, cluster: Cluster | None) -> Calla
             known=origin.state.cluster,
             interface=said.interface,
             pending_seconds=said.pending_seconds,
+            silent_seconds=said.silent_seconds,
         )
 
     return build
 
 
-def _graft(network: Cluster, servers: Mapping[str, Resources], told: str) -> Cluster:  # noqa: ARG001
-    """Slurm's nodes on the links of a file; nodes that only one of them knows are left out."""
-    missing = [server.name for server in network.servers if server.name not in servers]
-    if len(missing) == len(network.servers):
-        raise BadOption(
-            f"--cluster: Slurm has none of its servers (it has {', '.join(sorted(servers)[:5])} …). "
-            "Name servers as Slurm names its nodes."
+class _Graft:
+    """Slurm's nodes on the links of a file; nodes that only one of them knows are left out, and told of."""
+
+    def __init__(self, network: Cluster) -> None:
+        self._network = network
+        self._told: set[str] = set()
+
+    def __call__(self, servers: Mapping[str, Resources], told: str) -> Cluster:  # noqa: ARG002
+        """The cluster of both; the links are the file's, so what Slurm tells of switches is not needed."""
+        names = {server.name for server in self._network.servers}
+        missing = names - servers.keys()
+        if missing == names:
+            raise BadOption(
+                f"--cluster: Slurm has none of its servers (it has {', '.join(sorted(servers)[:5])} …). "
+                "Name servers as Slurm names its nodes."
+            )
+        self._warn(missing, "Slurm does not have them in this partition")
+        self._warn(servers.keys() - names, "the file does not have them, so they are not used")
+        rest = self._network.without(frozenset(missing))
+        return Cluster(
+            tuple(Server(server.name, servers[server.name]) for server in rest.servers),
+            rest.switches,
+            rest.links,
         )
-    rest = network.without(frozenset(missing))
-    return Cluster(
-        tuple(Server(server.name, servers[server.name]) for server in rest.servers), rest.switches, rest.links
-    )
+
+    def _warn(self, names: Set[str], why: str) -> None:
+        if fresh := sorted(names - self._told):
+            self._told.update(fresh)
+            shown = ", ".join(fresh[:5]) + (" …" if len(fresh) > 5 else "")
+            _log.warning("--cluster: %d servers are left out (%s): %s", len(fresh), shown, why)

@@ -1,11 +1,7 @@
 """The Slurm engine beyond the contract: other people's jobs, nodes and controllers that go away, strays."""
 
 import json
-import os
 import time
-import uuid
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,74 +15,11 @@ from gadget.backends.backend import (
     ServerCameBack,
     ServerWentAway,
 )
-from gadget.backends.slurm_script import SlurmOptions
+from gadget.backends.slurm_options import SlurmOptions
 from gadget.errors import BadOption
 from gadget.model.cluster import Cluster
 from tests.engines import OBEY, TELL, Engine, build_cluster, build_launch, find_workers
-from tests.engines_slurm import SlurmCluster, build_slurm, why_no_slurm
-
-GPUS = {"s0": 4, "s1": 4, "s2": 2}
-
-
-@pytest.fixture(scope="module")
-def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
-    """One that tests may hurt: they leave it whole."""
-    if why := why_no_slurm():
-        pytest.skip(why)
-    cluster = SlurmCluster(tmp_path_factory.mktemp("slurm"), GPUS)
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
-        assert cluster.find_left() == []
-
-
-@pytest.fixture
-def bench(slurm: SlurmCluster, tmp_path: Path) -> Iterator["Bench"]:
-    made = Bench(slurm, tmp_path / "engine")
-    made.wait(lambda: slurm.states() == dict.fromkeys(GPUS, "idle"))
-    try:
-        yield made
-    finally:
-        for engine in made.engines:
-            engine.backend.close(keep_rings=False)
-    assert find_workers(made.instance) == []
-
-
-class Bench:
-    """Engines of one instance on one Slurm."""
-
-    def __init__(self, slurm: SlurmCluster, folder: Path) -> None:
-        self.slurm, self.folder = slurm, folder
-        self.instance = uuid.uuid4().hex
-        self.engines: list[Engine] = []
-
-    def build(self, **settings: object) -> Engine:
-        environment = {**os.environ, **self.slurm.environment}
-        engine = Engine(build_slurm(self.folder, self.instance, environment=environment, **settings))
-        self.engines.append(engine)
-        return engine
-
-    def occupy(self, *options: str) -> str:
-        """A job that somebody hands in by hand; gives its number once it has its nodes."""
-        handed = self.slurm.run("sbatch", "--parsable", "--output=/dev/null", *options, "--wrap=sleep 600")
-        number = handed.stdout.strip()
-        assert number.isdecimal(), handed.stderr
-        self.wait(lambda: self.state(number) == "RUNNING")
-        return number
-
-    def state(self, number: str) -> str:
-        return self.slurm.run("squeue", "-h", "-t", "all", "-j", number, "-o", "%T").stdout.strip()
-
-    def wait(self, is_so: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 60
-        while not is_so():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-
-    def up(self, number: int) -> int:
-        return len(list(self.folder.rglob(f"up.{number}.*")))
+from tests.unit.backends.conftest import Bench
 
 
 def has(cluster: Cluster, server: str) -> dict[str, float]:
@@ -137,7 +70,7 @@ def test_a_ring_for_which_there_is_no_room_after_all_is_taken_out_of_the_queue(b
     order = build_launch("job", 1, ["s2"], OBEY)
     engine.backend.launch(order)
     end = engine.wait_until_over(order.key)
-    assert end.phase is RingPhase.FAILED
+    assert end.phase is RingPhase.TAKEN
     assert "in Slurm's queue" in end.reason
     assert bench.up(1) == 0
     bench.slurm.run("scancel", number)
@@ -156,7 +89,7 @@ def test_rings_through_lost_nodes_break_and_others_go_on(bench: Bench) -> None:
     try:
         engine.wait(lambda: len(find(engine, ServerWentAway)) == 2, "the loss")
         for order in (killed, paused):
-            assert engine.wait_until_over(order.key).phase is RingPhase.FAILED
+            assert engine.wait_until_over(order.key).phase is RingPhase.TAKEN
         assert sorted(report.server for report in find(engine, ServerWentAway)) == ["s1", "s2"]
         engine.backend.launch(build_launch("more", 3, ["s1"], TELL))
         assert "s1 is away" in engine.wait_until_over(RingKey("more", 3)).reason

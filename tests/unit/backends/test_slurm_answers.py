@@ -4,7 +4,16 @@ import json
 
 import pytest
 
-from gadget.backends.slurm_commands import Refused, SlurmJob, Standing, parse_jobs
+from gadget.backends.backend import EngineAway
+from gadget.backends.slurm_answers import (
+    Refused,
+    SlurmJob,
+    SlurmSettings,
+    Standing,
+    parse_books,
+    parse_jobs,
+    parse_settings,
+)
 from gadget.backends.slurm_nodes import SlurmNode, parse_nodes
 from gadget.backends.slurm_script import Part, find_amounts, find_parts
 
@@ -33,6 +42,26 @@ def test_memory_counts_where_slurm_counts_it() -> None:
     assert (node.has["memory_gib"], node.used["memory_gib"]) == (2.0, 0.5)
 
 
+def test_memory_that_is_set_aside_for_the_system_is_not_offered() -> None:
+    node = read("IDLE MemSpecLimit=1024", counts_memory=True)
+    assert node.has["memory_gib"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("used", "amounts"),
+    [
+        ("gpu:(null):2(IDX:0-1)", {"gpu": 2}),
+        ("gpu:(null):2(IDX:0-1),gpu:a100:1(IDX:4),nic:0", {"gpu": 3, "nic": 0}),
+        ("(null)", {}),
+        ("gpu:a100:1(IDX:0,2-3)", {"gpu": 1}),
+    ],
+)
+def test_gpus_whose_type_nobody_told_are_counted_as_used(used: str, amounts: dict[str, float]) -> None:
+    line = NODE.format(state="MIXED", reason="").replace("gpu:a100:1(IDX:0),gpu:0,nic:0", used)
+    (node,) = parse_nodes(line, counts_memory=False)
+    assert node.used == {**amounts, "cpu": 4}
+
+
 @pytest.mark.parametrize(
     ("state", "lost", "silent", "closed"),
     [
@@ -45,6 +74,12 @@ def test_memory_counts_where_slurm_counts_it() -> None:
         ("DOWN*", True, True, False),
         ("DOWN+DRAIN", True, False, True),
         ("IDLE~", True, False, False),
+        ("IDLE+CLOUD+POWERED_DOWN", True, False, False),
+        ("MIXED+FAIL", False, False, True),
+        ("ALLOCATED+FAILING", False, False, True),
+        ("MIXED+POWER_DOWN", False, False, True),
+        ("IDLE+POWERING_DOWN", False, False, True),
+        ("IDLE+RESERVED", False, False, False),
     ],
 )
 def test_states_of_nodes(state: str, lost: bool, silent: bool, closed: bool) -> None:
@@ -92,10 +127,56 @@ def test_jobs_of_others_are_none_of_ours() -> None:
     assert parse_jobs(told(), 1001) == []
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"jobs": [{}]}', '{"jobs": 3}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", '{"jobs": [{}]}', '{"jobs": 3}', told(job_state=[]), told(job_id="x")]
+)
 def test_what_cannot_be_understood_is_said_so(text: str) -> None:
     with pytest.raises(Refused, match="squeue"):
         parse_jobs(text, 1000)
+
+
+def test_jobs_that_nobody_was_asked_for_are_no_empty_queue() -> None:
+    # As 22.05 answers, with exit code 0, when slurmctld is down; and an empty queue.
+    error = {"description": "Failed while looking for jobs", "error_number": -1, "source": "slurm_load_jobs"}
+    with pytest.raises(EngineAway, match="Failed while looking for jobs"):
+        parse_jobs(json.dumps({"errors": [error], "jobs": []}), 1000)
+    assert parse_jobs('{"errors": [], "jobs": []}', 1000) == []
+
+
+def books(*states: object, name: str = "gadget-a@1") -> str:
+    return json.dumps({"jobs": [{"name": name, "state": {"current": state}} for state in states]})
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        (books("TIMEOUT"), "TIMEOUT"),
+        (books(["NODE_FAIL"]), "NODE_FAIL"),
+        (books("CANCELLED by 0"), "CANCELLED"),
+        (books("COMPLETED", "PREEMPTED"), "PREEMPTED"),
+        (books("COMPLETED", "COMPLETED"), "COMPLETED"),
+        (books("RUNNING"), ""),
+        (books("TIMEOUT", name="allocation"), "TIMEOUT"),
+        (books("TIMEOUT", name="somebody-elses"), ""),
+        (books(), ""),
+    ],
+)
+def test_the_books_tell_how_a_job_ended(text: str, state: str) -> None:
+    assert parse_books(text, "gadget-a@1") == state
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"jobs": [{"name": "gadget-a@1"}]}'])
+def test_books_that_cannot_be_understood_are_told(text: str) -> None:
+    with pytest.raises(Refused, match="sacct"):
+        parse_books(text, "gadget-a@1")
+
+
+def test_settings_are_those_that_slurm_shows_or_its_defaults() -> None:
+    shown = (
+        "MessageTimeout          = 5 sec\nSelectTypeParameters    = CR_CPU_MEMORY\nSlurmdTimeout = 50 sec\n"
+    )
+    assert parse_settings(shown) == SlurmSettings(True, 5, 50)
+    assert parse_settings("") == SlurmSettings(False, 10, 300)
 
 
 def test_servers_with_as_many_workers_are_one_part() -> None:
