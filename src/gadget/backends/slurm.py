@@ -8,7 +8,6 @@ A launch with a number not above the largest that was launched for its job is re
 and nothing of it is kept. Orders for a ring that is here already change nothing.
 """
 
-import hashlib
 import logging
 import os
 import threading
@@ -28,21 +27,20 @@ from gadget.backends.backend import (
     RingFound,
     RingKey,
     RingMoved,
-    RingPhase,
     ServerWentAway,
 )
 from gadget.backends.local_folder import LocalFolder, Record
-from gadget.backends.local_seats import FIRST_PORT, LAST_PORT, NoRoom, Seats
+from gadget.backends.local_seats import Seats, spread_port
+from gadget.backends.ring_book import RingBook, deliver_all, why_not
 from gadget.backends.slurm_answers import Refused, Standing
 from gadget.backends.slurm_commands import CommandMissing, Slurm
 from gadget.backends.slurm_hand import SlurmHand
 from gadget.backends.slurm_options import SlurmOptions
 from gadget.backends.slurm_queue import SlurmQueue
 from gadget.backends.slurm_ring import Deed, Look, SlurmRing
-from gadget.backends.slurm_script import find_amounts, why_not, write_scripts
+from gadget.backends.slurm_script import find_amounts, why_not_handed_in, write_scripts
 from gadget.backends.slurm_servers import Draw, Servers
-from gadget.backends.worker_environment import Seat
-from gadget.errors import BadFile, BadOption
+from gadget.errors import BadOption
 from gadget.model.cluster import Cluster
 
 _TICK_SECONDS = 0.2
@@ -95,19 +93,17 @@ class SlurmBackend:
             has_reservation=self._options.has_reservation,
             silent_seconds=silent_seconds,
         )
-        self._rings: dict[RingKey, SlurmRing] = {}
+        self._book: RingBook[SlurmRing] = RingBook(self._folder, instance)
         self._queue = SlurmQueue(slurm, self._folder, instance)
         self._hand = SlurmHand(slurm, self._queue, self._servers, self._folder, self._options)
         self._reports: list[Report] = []
         self._away = ""
         self._was_away_at_first = False
-        self._trim_at = 0.0
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._is_closing = False
         self._monitor: threading.Thread | None = None
         self._deliver: Callable[[Report], None] = _log.debug
-        self._seats: Seats
 
     def open(self, deliver: Callable[[Report], None]) -> Inventory:
         """Find the nodes and the rings of an earlier life; those that nobody wrote down are cancelled."""
@@ -142,38 +138,35 @@ class SlurmBackend:
         self._folder.note("instances", [self.instance, *sorted(formers)])
         self._queue.succeed(formers)
         for record in self._folder.records(self.instance):
-            ring = self._rings[record.key] = SlurmRing(record, self._folder)
+            ring = self._book.rings[record.key] = SlurmRing(record, self._folder)
             ring.recall()
 
     def survey(self) -> Sequence[RingFound]:
         """Every ring, also those that are over and not forgotten."""
         with self._lock:
             self._check_there()
-            return [ring.tell() for ring in self._rings.values()]
+            return self._book.tell()
 
     def launch(self, order: Launch) -> None:
         """Write the ring down, and have it handed in by the watching thread."""
         with self._lock:
-            if order.key not in self._rings:
+            if order.key not in self._book.rings:
                 self._check_there()
-                self._take(order)
+                self._reports += self._take(order)
         self._wake.set()
 
     def dismiss(self, order: Dismissal) -> None:
         """Ask its workers to leave; unknown rings have left."""
         with self._lock:
-            if (ring := self._rings.get(order.key)) is not None:
+            if order.key in self._book.rings:
                 self._check_there()
-                self._reports += ring.dismiss(time.time() + order.grace_seconds, order.reason)
+                self._reports += self._book.dismiss(order, time.time())
         self._wake.set()
 
     def forget(self, key: RingKey) -> None:
         """Keep nothing more of a ring that is over; one that is not is kept."""
         with self._lock:
-            ring = self._rings.get(key)
-            if ring is not None and ring.phase.is_over:
-                del self._rings[key]
-                self._folder.drop(key)
+            self._book.forget(key)
 
     def read_log(self, job: str, *, rank: int, lines: int) -> str:
         """The last lines of this rank in the job's newest ring, empty without one."""
@@ -197,53 +190,23 @@ class SlurmBackend:
         if self._away:
             raise EngineAway(self._away)
 
-    def _take(self, order: Launch) -> None:
-        key = order.key
-        if key.number <= (fence := self._folder.fence(key.job, self.instance)):
-            reason = f"the order is stale: ring {fence} of this job was launched already"
-            self._reports.append(RingMoved(key, RingPhase.FAILED, reason))
-            return
-        gpu = order.job.resources.get("gpu", 0.0)
-        seats: tuple[Seat, ...] = ()
-        port, why = 0, why_not(order, self._servers.away, self._options)
-        if not why:
-            try:
-                seats, port = self._seats.take(order.ring.workers, gpu)
-            except NoRoom as error:
-                why = f"{error}"
-        record = Record(
-            instance=self.instance,
-            boot="",
-            job=key.job,
-            number=key.number,
-            workers=order.ring.workers,
-            routes=order.ring.routes,
-            seats=seats,
-            master_port=port,
-            gpu_per_worker=gpu,
+    def _take(self, order: Launch) -> list[RingMoved]:
+        def write(record: Record) -> None:
+            write_scripts(order, record, self._folder, instance=self.instance, interface=self._interface)
+
+        return self._book.take(
+            order,
+            why_not(order, self._servers.away) or why_not_handed_in(order, self._options),
+            lambda record: SlurmRing(record, self._folder, order),
             amounts=find_amounts(order.job.resources),
+            write=write,
         )
-        ring = SlurmRing(record, self._folder, order)
-        try:
-            self._folder.raise_fence(key, self.instance)
-            self._folder.drop(key)  # a former service may have left one of this name
-            self._folder.prepare(record)
-            if not why:
-                write_scripts(order, record, self._folder, instance=self.instance, interface=self._interface)
-        except ValueError as error:
-            why = f"it cannot be started: {error}"
-        except (OSError, BadFile) as error:
-            why = why or f"it cannot be written down: {error}"
-        self._rings[key] = ring
-        if why:
-            self._seats.give_back(seats, port, gpu)
-            self._reports.append(ring.end_now(RingPhase.FAILED, why))
 
     def _watch(self) -> None:
         polled = time.monotonic()
         while not self._is_closing:
             with self._lock:
-                live = self._live()
+                live = self._book.live
                 is_quick = any(ring.is_changing for ring in live)
             pause = _QUICK_POLL_SECONDS if is_quick and not self._away else self._poll_seconds
             left = polled + min(pause, self._poll_seconds) - time.monotonic()
@@ -255,7 +218,8 @@ class SlurmBackend:
                     self._look(_FORMER_SECONDS[1])
                 elif not self._away:
                     self._step()
-                self._trim_logs()
+                with self._lock:
+                    self._book.trim_logs()
             except EngineAway as error:
                 self._note_away(f"{error}")
             except Refused as error:
@@ -267,11 +231,7 @@ class SlurmBackend:
     def _send(self) -> None:
         with self._lock:
             reports, self._reports = self._reports, []
-        for report in reports:
-            try:
-                self._deliver(report)
-            except Exception:  # the watch must go on whatever its listener does
-                _log.exception("a report was not taken: %s", report)
+        deliver_all(reports, self._deliver)
 
     def _note_away(self, reason: str) -> None:
         with self._lock:
@@ -296,11 +256,11 @@ class SlurmBackend:
         self._poll(time.time(), patience_seconds)
         self._note_there()
         self._step()
-        if any(ring.is_missing for ring in self._live()):
+        if any(ring.is_missing for ring in self._book.live):
             self._poll(time.time(), patience_seconds)
             self._step()
         with self._lock:
-            rings = {ring.key: ring.lead for ring in self._live()}
+            rings = {ring.key: ring.lead for ring in self._book.live}
         self._queue.end_strays(rings, time.time())
 
     def _poll(self, now: float, patience_seconds: float) -> None:
@@ -309,7 +269,7 @@ class SlurmBackend:
         if self._queue.end_formers(patience_seconds):
             self._folder.note("instances", [self.instance])
         with self._lock:
-            live = self._live()
+            live = self._book.live
             for ring in live:
                 ring.holds = any(job.standing in _HOLDING for job in self._queue.of(ring.key))
             holding = [ring.record for ring in live if ring.holds]
@@ -319,41 +279,26 @@ class SlurmBackend:
             self._reports += reports
             if self._servers.has_other_nodes and not self._away:
                 self._make_seats()
-            for ring in self._live():
+            for ring in self._book.live:
                 for name in self._servers.lost & set(ring.record.workers):
                     ring.break_off(f"server {name} went away: {self._servers.away[name]}", taken=True)
 
     def _read_signs(self, server: str) -> object:
-        return [ring.read_signs(server) for ring in self._live() if server in ring.record.workers]
-
-    def _trim_logs(self) -> None:
-        if (now := time.monotonic()) < self._trim_at:
-            return
-        self._trim_at = now + _TRIM_SECONDS
-        for ring in self._live():
-            self._folder.trim_logs(ring.key, len(ring.record.seats))
+        return [ring.read_signs(server) for ring in self._book.live if server in ring.record.workers]
 
     def _make_seats(self) -> None:
         cluster = self._servers.whole if not self._away else self._known
         assert cluster is not None  # refused otherwise
-        # Services that share nodes begin at different ports.
-        spread = int.from_bytes(hashlib.sha256(self.instance.encode()).digest()[:4])
-        first = FIRST_PORT + spread % (LAST_PORT - FIRST_PORT + 1)
         names = [server.name for server in cluster.servers]
         addresses = {name: self._servers.addresses.get(name, name) for name in names}
-        self._seats = Seats(cluster, addresses, lambda *_: True, first_port=first)
-        for ring in self._live():
-            record = ring.record
-            self._seats.keep(record.seats, record.master_port, record.gpu_per_worker)
-
-    def _live(self) -> list[SlurmRing]:
-        return [ring for ring in self._rings.values() if not ring.phase.is_over]
+        # Nobody can look from here whether a port is free there.
+        self._book.seat(Seats(cluster, addresses, lambda *_: True, first_port=spread_port(self.instance)))
 
     def _step(self) -> None:
         """Look at every ring, and tell Slurm what follows; commands run without the lock."""
         deeds: list[tuple[SlurmRing, Deed]] = []
         with self._lock:
-            for ring in self._live():
+            for ring in self._book.live:
                 try:
                     look = Look(
                         self._queue.asked,
@@ -369,30 +314,21 @@ class SlurmBackend:
                 if deed is not None:
                     deeds.append((ring, deed))
                 if ring.phase.is_over:
-                    self._give_back(ring)
+                    self._book.give_back(ring)
         for ring, deed in deeds:
             refusal = self._hand.do(ring, deed)
             if refusal is not None:
                 with self._lock:
                     self._reports.append(refusal)
-                    self._give_back(ring)
-
-    def _give_back(self, ring: SlurmRing) -> None:
-        record = ring.record
-        self._seats.give_back(record.seats, record.master_port, record.gpu_per_worker)
+                    self._book.give_back(ring)
 
     def _remove_all(self) -> None:
         deadline = time.monotonic() + _CLOSE_SECONDS
-        for ring in self._rings.values():
-            ring.break_off("the service ended")
+        self._book.break_all()
         try:
-            while self._live() and time.monotonic() < deadline:
+            while self._book.live and time.monotonic() < deadline:
                 self._look(_FORMER_SECONDS[1])
                 time.sleep(0.1)
         except (EngineAway, Refused) as error:
             _log.warning("rings are left behind: %s", error)
-        for key, ring in self._rings.items():
-            if ring.phase.is_over:
-                self._folder.drop(key)
-            else:
-                _log.warning("%s could not be ended: %s", key, ring.reason)
+        self._book.drop_all()

@@ -8,7 +8,7 @@ sure to be on a node; all of them stand in the folder of the ring, which every n
 
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -160,14 +160,9 @@ def find_amounts(needs: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
-def why_not(order: Launch, away: Collection[str], options: SlurmOptions) -> str:
-    """Why a ring cannot be handed in, in words for its owner; empty when it can."""
-    if order.job.program is None:
-        return f"job {order.key.job!r} says nothing of what its workers run. Give it a `run:` part."
-    if not order.ring.workers:
-        return "the ring has no workers"
-    if gone := sorted(set(away) & set(order.ring.workers)):
-        return f"server {gone[0]} is away"
+def why_not_handed_in(order: Launch, options: SlurmOptions) -> str:
+    """Why Slurm could not take a ring that could run, in words for its owner; empty when it can."""
+    assert order.job.program is not None  # refused before
     gpu = order.job.resources.get("gpu", 0.0)
     if abs(gpu - round(gpu)) > TOLERANCE:
         return f"each worker takes {gpu:g} gpu, and Slurm hands out whole ones. Give a whole number."

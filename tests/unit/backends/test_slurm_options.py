@@ -14,7 +14,7 @@ from gadget.backends.slurm_options import (
     parse_time,
     says_whom_to_charge,
 )
-from gadget.backends.slurm_script import build_sbatch, why_not
+from gadget.backends.slurm_script import build_sbatch, why_not_handed_in
 from gadget.cli.slurm_engine import SlurmSaid, build_slurm
 from gadget.errors import BadOption
 from tests.engines import TELL, build_launch
@@ -150,8 +150,8 @@ def test_the_warning_leaves_time_for_the_grace_and_a_limit_that_does_not_is_refu
     assert "120 s before" in SlurmOptions(time="2").why_too_short(30)
     assert "660 s before" in SlurmOptions(time="11").why_too_short(600)
     order = build_launch("a", 1, ["s0"], TELL)
-    assert "--ring-time" in why_not(order, (), SlurmOptions(time="2"))
-    assert why_not(order, (), SlurmOptions(time="3")) == ""
+    assert "--ring-time" in why_not_handed_in(order, SlurmOptions(time="2"))
+    assert why_not_handed_in(order, SlurmOptions(time="3")) == ""
     assert f"USR1@{find_warn_seconds(30)}" in " ".join(
         build_sbatch(order, LocalFolder(Path()), SlurmOptions(), "gadget:i:a@1")
     )
