@@ -153,14 +153,14 @@ class Engine:
         return next((one for one in moves if one.key == key and one.phase in phases), None)
 
 
-def find_workers(instance: str) -> list[int]:
-    """Processes of the instance that have not ended, by their environment."""
-    mark = f"GADGET_INSTANCE={instance}".encode()
+def find_workers(instance: str, job: str | None = None) -> list[int]:
+    """Processes of the instance, or of one job of it, that have not ended, by their environment."""
+    marks = {f"GADGET_INSTANCE={instance}".encode()} | ({f"GADGET_JOB={job}".encode()} if job else set())
     found = []
     for path in Path("/proc").iterdir():
         if path.name.isdecimal():
             try:
-                if mark in (path / "environ").read_bytes().split(b"\0"):
+                if marks <= set((path / "environ").read_bytes().split(b"\0")):
                     found.append(int(path.name))
             except OSError:
                 continue
