@@ -34,6 +34,8 @@ _QUICK = {
     "RAY_gcs_rpc_server_reconnect_timeout_s": "6",
     "RAY_prestart_worker_first_driver": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
+    # Also where this machine has a token for other clusters.
+    "RAY_AUTH_MODE": "disabled",
 }
 
 
@@ -111,7 +113,7 @@ class RayCluster:
     def wait_for_nodes(self) -> None:
         """Wait until every server has a node that lives and is the newest of its name."""
         deadline = time.monotonic() + _START_SECONDS
-        while len(read_nodes(self.link.nodes)[0].keys() - {self.wires.address(HEAD)}) < len(
+        while len(read_nodes(self.link.nodes).alive.keys() - {self.wires.address(HEAD)}) < len(
             self.cluster.servers
         ):
             assert time.monotonic() < deadline, self.tell_logs()

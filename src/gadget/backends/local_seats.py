@@ -1,5 +1,6 @@
 """Who sits where: GPU indices and ports of the servers, counted over all rings that have processes."""
 
+import hashlib
 import math
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -60,6 +61,11 @@ class Seats:
             self._add(seat, -gpu_per_worker)
             self._ports[seat.server] -= {seat.port, *([master_port] if place == 0 else [])}
 
+    def go_on_from(self, before: "Seats") -> None:
+        """Give ports in the turn in which the seats of the same servers were given before."""
+        known = before._next_port
+        self._next_port |= {name: known[name] for name in self._next_port.keys() & known.keys()}
+
     def _seat(self, server: str, amount: float) -> Seat:
         gpus = self._choose(server, amount)
         seat = Seat(server, self._addresses[server], self._take_port(server), gpus)
@@ -102,6 +108,12 @@ class Seats:
                 self._next_port[server] = port + 1 if port < LAST_PORT else FIRST_PORT
                 return port
         raise NoRoom(f"{server} has no free port from {FIRST_PORT} to {LAST_PORT}")
+
+
+def spread_port(instance: str) -> int:
+    """The port that a service gives first: services that share servers begin at different ones."""
+    spread = int.from_bytes(hashlib.sha256(instance.encode()).digest()[:4])
+    return FIRST_PORT + spread % (LAST_PORT - FIRST_PORT + 1)
 
 
 def is_port_free(address: str, port: int) -> bool:

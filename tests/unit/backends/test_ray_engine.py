@@ -20,13 +20,14 @@ from gadget.backends.backend import (
     ServerCameBack,
     ServerWentAway,
 )
+from gadget.backends.local_processes import Process, list_processes
 from gadget.backends.netns import why_no_namespaces
 from gadget.backends.ray_engine import RayBackend
 from gadget.backends.ray_link import RayLink
 from gadget.errors import MissingPackage, Unreachable
 from tests import engines
 from tests.engines import OBEY, STUBBORN, TELL, Engine, build_cluster, build_launch, find_workers
-from tests.engines_ray import HEAD, RayCluster
+from tests.engines_ray import HEAD, RayCluster, read_words
 
 pytestmark = pytest.mark.skipif(bool(why_no_namespaces()), reason="needs network namespaces")
 
@@ -173,10 +174,10 @@ import ray.cloudpickle as pickle
 import ray
 ray.get_runtime_context = lambda: types.SimpleNamespace(get_accelerator_ids=lambda: {"GPU": ["3"]})
 Rank = pickle.loads(base64.b64decode(sys.argv[1]))
-env = {"GADGET_JOB": "j", "RANK": "0", "CUDA_VISIBLE_DEVICES": ""}
-rank = Rank({"command": ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; sleep 600 & exit 7"], "working_dir": None,
-    "has_runtime_dir": False, "work": sys.argv[2], "log": sys.argv[2] + "/log", "env": env, "own": [],
-    "marks": env, "address": "127.0.0.1"})
+env = {"GADGET_JOB": "j", "RANK": "0", "CUDA_VISIBLE_DEVICES": "", "GADGET_INSTANCE": sys.argv[2]}
+rank = Rank({"command": ["sh", "-c", sys.argv[3]], "working_dir": None, "has_runtime_dir": False,
+    "work": sys.argv[2], "log": sys.argv[2] + "/log", "env": env, "own": [], "marks": env, "number": 1,
+    "address": "127.0.0.1"})
 state = rank.follow(0)
 while state["code"] is None:
     state = rank.follow(state["version"])
@@ -184,7 +185,17 @@ print(state["code"], open(sys.argv[2] + "/log").read())
 """
     packed = run_python(pack)
     assert len(base64.b64decode(packed)) > 1000
-    assert run_python(use, packed.strip(), str(tmp_path)).split() == ["7", "3"]
+    # Some leave their session, and some their environment.
+    script = "echo $CUDA_VISIBLE_DEVICES; sleep 600 & setsid env -i sleep 599 & exit 7"
+    assert run_python(use, packed.strip(), str(tmp_path), script).split() == ["7", "3"]
+    assert find_workers(str(tmp_path)) == []
+    assert find_sleepers("599") == []
+
+
+def find_sleepers(seconds: str) -> list[Process]:
+    """Processes that sleep so long."""
+    words = [b"sleep", seconds.encode(), b""]
+    return [process for process in list_processes() if read_words(process) == words]
 
 
 def run_python(program: str, *words: str) -> str:
