@@ -3,7 +3,7 @@
 Ray ends a process whose head is gone, and takes over signals and threads of the one that it lives in; so it
 has a process of its own. It reads requests from its input and writes answers and news, a JSON object a line:
 
-requests    {"id": N, "do": "start" | "adopt" | "call" | "end" | "clear", ...}
+requests    {"id": N, "do": "start" | "adopt" | "call" | "end" | "clear" | "nodes", ...}
 answers     {"id": N, "answer": ...} or {"id": N, "error": TEXT}
 news        {"news": "nodes", "nodes": [...]} every second
             {"news": "rank", "space": NAMESPACE, "name": ACTOR, "state": {...} or "dead": TEXT}
@@ -67,6 +67,7 @@ class Driver:
             "call": self._call,
             "end": self._end,
             "clear": self._clear,
+            "nodes": self._list_nodes,
         }
         for line in requests:
             request = json.loads(line)
@@ -155,9 +156,13 @@ class Driver:
             self._watch(one)
 
     def _beat(self) -> None:
+        self._tell({"news": "nodes", "nodes": self._list_nodes()})
+        time.sleep(_BEAT_SECONDS)
+
+    def _list_nodes(self) -> list[dict[str, Any]]:
         self._look_at_use()
         free = self._free
-        nodes = [
+        return [
             {
                 "id": node["NodeID"],
                 "address": node["NodeManagerAddress"],
@@ -169,8 +174,6 @@ class Driver:
             }
             for node in ray.nodes()
         ]
-        self._tell({"news": "nodes", "nodes": nodes})
-        time.sleep(_BEAT_SECONDS)
 
     def _look_at_use(self) -> None:
         """What is free on each node, by its id; as last known while nobody can tell."""

@@ -36,6 +36,7 @@ from gadget.model.cluster import Cluster
 
 _TICK_SECONDS = 0.25
 _QUICK_TICK_SECONDS = 0.02
+_LOOK_SECONDS = 0.1
 _CLOSE_SECONDS = 20.0
 
 _log = logging.getLogger(__name__)
@@ -190,12 +191,11 @@ class RayBackend:
         """The first look at the nodes; what seems to be taken may be what an earlier life just gave back."""
         deadline = time.monotonic() + SETTLED_SECONDS
         while True:
-            told = self._link.nodes
+            told = self._link.ask("nodes")
             self._servers.begin(told, self._rings.held)
             if not self._servers.is_short or time.monotonic() > deadline:
                 break
-            while self._link.nodes is told and time.monotonic() < deadline:
-                time.sleep(_QUICK_TICK_SECONDS)
+            time.sleep(_LOOK_SECONDS)
         for complaint in self._servers.find_complaints(told):
             _log.warning("%s", complaint)
 

@@ -35,7 +35,9 @@ class RayRing(RingCourse):
         super().__init__(record, folder)
         self._link, self._space, self._start = link, space, start
         self._begun: dict[int, float] = {}
-        """When Ray was asked to start each rank; perhaps it has not heard the last one."""
+        """When Ray was asked to start each rank."""
+        self._unsure: set[int] = set()
+        """Those of which nobody knows whether it heard."""
         self._adopted: set[int] = set()
         self._states: dict[int, Mapping[str, Any]] = {}
         self._dead: dict[int, str] = {}
@@ -62,12 +64,14 @@ class RayRing(RingCourse):
         for name, rank in self.names.items():
             if name in found:
                 self._begun.setdefault(rank, now)
+                self._unsure.discard(rank)
                 self._adopted.add(rank)
                 for orders in (self._asked, self._kills, self._ends):
                     orders.pop(rank, None)
                 if (state := found[name]) is not None:
                     self.hear(rank, now, state=state)
             elif self._start is not None and rank not in self._exits:
+                self._unsure.discard(rank)
                 self._begun.pop(rank, None)
                 self._states.pop(rank, None)
             else:
@@ -142,24 +146,33 @@ class RayRing(RingCourse):
         """If Ray falls silent between two ranks, it goes on here when it is back."""
         if self._start is None:
             return
-        missing = [rank for rank in self._ranks if rank not in self._begun and rank not in self._exits]
         why = "" if self._leaving is not None or self._broken else None
-        for rank in missing if why is None else ():
-            try:
-                node, amounts, spec = self._start(rank)
-                self._begun[rank] = now
-                self._link.ask(
-                    "start", space=self._space, name=self.name(rank), node=node, amounts=amounts, spec=spec
-                )
-            except RuntimeError as error:
-                self._begun.pop(rank, None)
-                why = str(error)
-                self.break_off(f"{self._name(rank)} cannot be started: {printable(why)}")
-                break
-        for rank in missing if why is not None else ():
-            if rank not in self._begun:
-                self.hear(rank, now, dead=why)
+        for rank in self._ranks:
+            is_begun = rank in self._begun and rank not in self._unsure
+            if why is None and not is_begun and rank not in self._exits:
+                why = self._start_rank(self._start, rank, now)
+        if why is not None:
+            for rank in self._ranks:
+                if rank not in self._begun:
+                    self.hear(rank, now, dead=why)
         self._start = None
+
+    def _start_rank(self, start: Start, rank: int, now: float) -> str | None:
+        """Have Ray start one rank; to ask for it twice does no harm. Gives why it cannot be."""
+        try:
+            node, amounts, spec = start(rank)
+            self._begun[rank] = now
+            self._unsure.add(rank)
+            self._link.ask(
+                "start", space=self._space, name=self.name(rank), node=node, amounts=amounts, spec=spec
+            )
+        except RuntimeError as error:
+            self._begun.pop(rank, None)
+            self._unsure.discard(rank)
+            self.break_off(f"{self._name(rank)} cannot be started: {printable(str(error))}")
+            return str(error)
+        self._unsure.discard(rank)
+        return None
 
     def _ask(self, now: float, wall: float) -> None:
         assert self._leaving is not None

@@ -45,6 +45,8 @@ class RayServers:
         self._taken: dict[str, dict[str, float]] = {}
         self._doubts: dict[tuple[str, str], tuple[float, float]] = {}
         """Of a server and a resource: what others seem to have, and since when."""
+        self._seen: dict[str, tuple[dict[str, float], dict[str, float]]] = {}
+        """What others had in the last two looks when nothing of ours came or went on the server."""
         self._twins: set[str] = set()
 
     @property
@@ -91,6 +93,7 @@ class RayServers:
             if node is not None and server in self.away:
                 self.away.discard(server)
                 self._taken.pop(server, None)
+                self._seen.pop(server, None)
                 reports.append(ServerCameBack(server))
         self._look_at_use(held, frozenset(unsettled), now)
         return [*reports, *self._show()]
@@ -102,11 +105,14 @@ class RayServers:
         """
         if (node := self.nodes.get(server)) is None:
             return False
-        seen, before = find_taken(node, held.get(server, {})), self._taken.get(server, {})
+        seen = find_taken(node, held.get(server, {}))
+        last, before = self._seen.get(server, ({}, {}))
 
         def lacks(name: str, amount: float) -> bool:
             least = TOLERANCE * max(1.0, amount)
-            fresh = seen.get(name, 0.0) - before.get(name, 0.0)
+            # One look alone may show what ours have just given back.
+            others = min(last.get(name, 0.0), before.get(name, 0.0))
+            fresh = seen.get(name, 0.0) - max(others, self._taken.get(server, {}).get(name, 0.0))
             is_full = node.free.get(name, 0.0) < amount - least
             return name in node.amounts and is_full and fresh < waiting.get(name, 0.0) - least
 
@@ -161,6 +167,8 @@ class RayServers:
         for node in self._ours():
             seen = find_taken(node, held.get(node.server, {}))
             known = self._taken.setdefault(node.server, {})
+            if node.server not in unsettled:
+                self._seen[node.server] = (seen, self._seen.get(node.server, (known, known))[0])
             for name in node.amounts:
                 key, amount = (node.server, name), seen.get(name, 0.0)
                 doubt = self._doubts.get(key)

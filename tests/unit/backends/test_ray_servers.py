@@ -209,6 +209,17 @@ def test_room_is_lacking_only_where_what_is_in_use_cannot_be_what_was_set_aside_
     assert lacks(0, one, held=1), "others had it before ours was asked for"
 
 
+def test_what_others_took_just_before_ours_was_asked_for_is_theirs() -> None:
+    servers = RayServers(FILE)
+    servers.begin([node("a", 4), node("b", 2)], {})
+    full, one = [node("a", 4, free=0), node("b", 2)], {"gpu": 1.0}
+    servers.look(full, {}, (), 0.0)
+    assert not servers.lacks_room("a", one, one, {}), "perhaps ours have just given it back"
+    servers.look(full, {}, (), 1.0)
+    servers.look(full, {}, {"a"}, 2.0)
+    assert servers.lacks_room("a", one, one, {})
+
+
 @pytest.mark.parametrize(
     ("wanted", "only", "words"),
     [
