@@ -101,7 +101,7 @@ class RayCluster:
             f"--address={self.address}",
             f"--num-gpus={amounts['gpu']:g}",
             f"--num-cpus={amounts['cpu']:g}",
-            f"--labels=host={name},pool=gadget",
+            f"--labels=host={name},pool=gadget,rack=of-{name}",
         )
 
     def signal_raylet(self, name: str, number: signal.Signals) -> None:
@@ -109,6 +109,12 @@ class RayCluster:
         for process in self._processes(name):
             if any(word.endswith(b"/raylet") for word in read_words(process)[:1]):
                 send(process, number)
+
+    def kill_driver(self) -> None:
+        """The line to Ray breaks, as if the head went away and came back with all that it had."""
+        process = self.link._process
+        assert process is not None
+        process.kill()
 
     def wait_for_nodes(self) -> None:
         """Wait until every server has a node that lives and is the newest of its name."""

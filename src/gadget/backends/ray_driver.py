@@ -146,6 +146,11 @@ class Driver:
             news = {"news": "rank", "space": one.space, "name": one.name}
             try:
                 state = ray.get(ref)
+            except ray.exceptions.ActorUnavailableError:
+                # It may be there yet: if not, Ray says so of the next question.
+                time.sleep(_LOOK_SECONDS)
+                self._watch(one)
+                continue
             except ray.exceptions.RayError as error:
                 with self._lock:
                     self._actors.pop((one.space, one.name), None)

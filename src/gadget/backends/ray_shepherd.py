@@ -1,9 +1,10 @@
-"""The process between an actor and its worker: whatever becomes of the actor, nothing of the worker is left.
+"""The processes between an actor and its worker: whatever becomes of the actor, nothing of the worker is left.
 
-Ray kills actors without a word, and so does the kernel when memory runs out. The kernel then signals only the
-next process, so this stays between the two: it adopts whatever the worker starts and leaves behind, and ends
-all of it with the worker or with the actor. It is a program of its own, since between fork and exec nothing
-of Python is safe where threads run; and it is text, since nodes need nothing of this package.
+Ray kills actors without a word, and so does the kernel when memory runs out; then the kernel signals only the
+next process, and Ray kills that one too. So there are two between: a gate that may be killed, and under it a
+shepherd that hears of it, adopts whatever the worker starts and leaves behind, and ends all of it. They are a
+program of their own, since between fork and exec nothing of Python is safe where threads run; and they are
+text, since nodes need nothing of this package.
 """
 
 import signal
@@ -39,21 +40,20 @@ def end(*_):
         time.sleep(0.002)
 
 def hand_on(number, _):
-    if worker:
-        os.kill(worker, number)
+    if below:
+        os.kill(below, number)
 
-worker = 0
-prctl = ctypes.CDLL(None).prctl
-prctl(36, 1)
-signals = {signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2}
-signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-prctl(1, signal.SIGHUP)
-if os.getppid() != int(sys.argv[1]):
-    sys.exit(1)
-worker = os.fork()
-if not worker:
-    prctl(1, signal.SIGKILL)
+def bind(parent, number):
+    # Adopt what is left behind, and be signalled when the parent is gone.
+    prctl(36, 1)
+    prctl(1, number)
+    if os.getppid() != parent:
+        os._exit(1)
+    return os.fork()
+
+def become_worker():
     os.setsid()
+    prctl(1, signal.SIGKILL)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
@@ -63,19 +63,30 @@ if not worker:
     except OSError as error:
         os.write(2, f"{sys.argv[3]}: {error.strerror}\\n".encode())
     os._exit(127)
-signal.signal(signal.SIGHUP, end)
-for number in signals - {signal.SIGHUP}:
-    signal.signal(number, hand_on)
+
+prctl = ctypes.CDLL(None).prctl
+signals = {signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+gate = os.getpid()
+below = bind(int(sys.argv[1]), signal.SIGKILL)
+handlers = dict.fromkeys(signals, hand_on)
+if not below:
+    below = bind(gate, signal.SIGHUP)
+    if not below:
+        become_worker()
+    handlers[signal.SIGHUP] = end
+for number, handler in handlers.items():
+    signal.signal(number, handler)
 signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
 status = None
 while status is None:
     number = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT).si_pid
-    if number == worker:
+    if number == below:
         # Its number is nobody else's before it is buried.
-        signal.pthread_sigmask(signal.SIG_BLOCK, signals - {signal.SIGHUP})
-        worker = 0
-    ended, told = os.waitpid(number, 0)
-    if not worker:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        below = 0
+    _, told = os.waitpid(number, 0)
+    if not below:
         status = told
 end()
 code = os.waitstatus_to_exitcode(status)

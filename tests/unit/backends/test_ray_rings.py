@@ -1,5 +1,6 @@
 """Rings on Ray when orders and answers are lost on the way; the other end of the line is written here."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,12 +54,12 @@ class Line:
         """Raises what goes wrong."""
         self.put: Callable[[dict[str, Any]], None] = print
 
-    def subscribe(self, space: str, listener: Callable[[dict[str, Any]], None]) -> None:  # noqa: ARG002
+    def subscribe(self, space: str, listener: Callable[[dict[str, Any]], None]) -> None:
         self.put = listener
 
     def unsubscribe(self, space: str) -> None: ...
 
-    def wait_until_up(self, seconds: float) -> bool:  # noqa: ARG002
+    def wait_until_up(self, seconds: float) -> bool:
         return self.is_up
 
     def ask(self, do: str, **given: Any) -> Any:
@@ -104,7 +105,7 @@ def opened(line: Line, folder: Path, instance: str = "i", **said: Any) -> Iterat
         engine.backend.close(keep_rings=True)
 
 
-def lose(do: str, given: dict[str, Any]) -> None:  # noqa: ARG001
+def lose(do: str, given: dict[str, Any]) -> None:
     raise EngineAway("nobody answers")
 
 
@@ -187,7 +188,7 @@ def test_coming_back_is_tried_until_it_succeeds(tmp_path: Path, error: Exception
         engine.wait(lambda: has(engine, EngineWentAway))
         line.actors["stray@1#0"] = UP
 
-        def refuse(do: str, given: dict[str, Any]) -> None:  # noqa: ARG001
+        def refuse(do: str, given: dict[str, Any]) -> None:
             if do == "end":
                 raise error
 
@@ -217,7 +218,7 @@ def test_a_ray_that_falls_silent_at_the_start_is_away_or_said_in_words(
 ) -> None:
     line = Line()
 
-    def refuse(do: str, given: dict[str, Any]) -> None:  # noqa: ARG001
+    def refuse(do: str, given: dict[str, Any]) -> None:
         raise error
 
     line.answer = refuse
@@ -327,13 +328,12 @@ def test_ports_are_given_in_turn_whatever_is_found_and_services_begin_apart(tmp_
             for number in (1, 2):
                 order = build_launch("job", number, ["s0"], TELL)
                 engine.backend.launch(order)
-                engine.wait(lambda: line.actors)
+                engine.wait(lambda line=line: line.actors)
                 line.tell(f"job@{number}#0", code=0)
                 engine.wait_until_over(order.key)
                 more = tell_nodes()
                 more[0]["address"] = f"10.0.0.{number + 20}"
                 line.put({"news": "nodes", "nodes": more})
-                engine.wait(lambda: engine.backend.survey() is not None)
     numbers = [listen.rpartition(":")[2] for listen in (*ports["one"], *ports["two"])]
     assert len(set(numbers)) == 4
 
@@ -366,8 +366,6 @@ def test_the_wish_to_leave_is_written_down_by_a_clock_that_all_machines_have(
     seconds: list[float] = []
     line.answer = lambda do, given: seconds.extend(given["given"]) if do == "call" else None
     # Another machine, which has run for long.
-    import time  # noqa: PLC0415
-
     began = time.monotonic
     monkeypatch.setattr(time, "monotonic", lambda: began() + 1e6)
     with opened(line, tmp_path) as engine:
