@@ -1,4 +1,4 @@
-"""The processes between an actor and its worker: whatever becomes of the actor, nothing of the worker is left.
+"""What is between an actor and its worker: whatever becomes of the actor, nothing of the worker is left.
 
 Ray kills actors without a word, and so does the kernel when memory runs out; then the kernel signals only the
 next process, and Ray kills that one too. So there are two between: a gate that may be killed, and under it a
