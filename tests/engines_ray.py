@@ -34,6 +34,8 @@ _QUICK = {
     "RAY_gcs_rpc_server_reconnect_timeout_s": "6",
     "RAY_prestart_worker_first_driver": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
+    # Also where this machine has a token for other clusters.
+    "RAY_AUTH_MODE": "disabled",
 }
 
 
@@ -99,7 +101,7 @@ class RayCluster:
             f"--address={self.address}",
             f"--num-gpus={amounts['gpu']:g}",
             f"--num-cpus={amounts['cpu']:g}",
-            f"--labels=host={name},pool=gadget",
+            f"--labels=host={name},pool=gadget,rack=of-{name}",
         )
 
     def signal_raylet(self, name: str, number: signal.Signals) -> None:
@@ -108,10 +110,16 @@ class RayCluster:
             if any(word.endswith(b"/raylet") for word in read_words(process)[:1]):
                 send(process, number)
 
+    def kill_driver(self) -> None:
+        """The line to Ray breaks, as if the head went away and came back with all that it had."""
+        process = self.link._process
+        assert process is not None
+        process.kill()
+
     def wait_for_nodes(self) -> None:
         """Wait until every server has a node that lives and is the newest of its name."""
         deadline = time.monotonic() + _START_SECONDS
-        while len(read_nodes(self.link.nodes)[0].keys() - {self.wires.address(HEAD)}) < len(
+        while len(read_nodes(self.link.nodes).alive.keys() - {self.wires.address(HEAD)}) < len(
             self.cluster.servers
         ):
             assert time.monotonic() < deadline, self.tell_logs()

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +17,9 @@ from urllib.parse import unquote
 import pytest
 
 from gadget.backends.netns import why_no_namespaces
+from gadget.cli.serving import JOURNAL_FILE
+from gadget.engine.events import SlotDecided
+from gadget.live.origin import begin_live
 from gadget.model.cluster import Cluster, Link, Server
 from gadget.model.codec import read_jobs, write
 from gadget.model.job import ActiveJob, Job
@@ -24,6 +27,7 @@ from gadget.model.referee import find_violations
 from gadget.model.resources import Resources
 from gadget.model.ring import Allocation
 from gadget.model.snapshot import Scenario, Snapshot
+from gadget.store.journal import Journal
 from tests.engines import build_ring
 from tests.engines_ray import RayCluster
 from tests.rings import EXAMPLES, read_losses
@@ -53,7 +57,9 @@ class Ran:
 
     job: str
     number: int
+    ranks: tuple[int, ...]
     workers: tuple[str, ...]
+    """Where Ray had each of the ranks."""
     began: float
     ended: float
 
@@ -224,10 +230,11 @@ def test_jobs_on_ray_grow_shrink_lose_a_node_and_learn_the_same(
         assert losses(job) == pytest.approx(alone, rel=ROUNDING, abs=0), job.name
         assert list(alone) == list(range(1, job.steps + 1))
         assert alone[job.steps] < alone[1]
-    sizes = [len(ring.workers) for ring in rings if ring.job == RING.name]
-    assert any(a < b for a, b in pairwise(sizes)), sizes
-    assert any(a > b for a, b in pairwise(sizes)), sizes
-    judge(rings, [read_jobs(path)[0] for path in files.values()])
+    sizes = {name: [len(ring.workers) for ring in rings if ring.job == name] for name in files}
+    for kind in ([RING], TORCH):
+        assert any(a < b for job in kind for a, b in pairwise(sizes[job.name])), sizes
+        assert any(a > b for job in kind for a, b in pairwise(sizes[job.name])), sizes
+    judge(rings, [read_jobs(path)[0] for path in files.values()], read_decided(service.home))
 
 
 def read_history(ray: RayCluster) -> list[Ran]:
@@ -246,16 +253,34 @@ def read_history(ray: RayCluster) -> list[Ran]:
         ranks.setdefault((unquote(job), int(number)), {})[int(rank)] = (host, began, ended or float("inf"))
     rings = []
     for (job, number), found in ranks.items():
-        hosts, begun, ended = zip(*(found[rank] for rank in sorted(found)), strict=True)
-        rings.append(Ran(job, number, hosts, min(begun), max(ended)))
+        ranks = tuple(sorted(found))
+        hosts, begun, ended = zip(*(found[rank] for rank in ranks), strict=True)
+        rings.append(Ran(job, number, ranks, hosts, min(begun), max(ended)))
     return sorted(rings, key=lambda ring: ring.began)
 
 
-def judge(rings: Sequence[Ran], jobs: Sequence[Job]) -> None:
-    """At the start of each ring the referee looks at all that Ray ran then."""
+def read_decided(home: Path) -> dict[tuple[str, int], tuple[str, ...]]:
+    """The workers of each ring in the order that was decided, by its job and number."""
+    with Journal.open(home / JOURNAL_FILE, begin_live(SLOT_SECONDS)) as journal:
+        decisions = [
+            entry.event.decision
+            for entry in journal.read(0, 1_000_000)
+            if isinstance(entry.event, SlotDecided)
+        ]
+    return {(ring.job, one.slot): ring.workers for one in decisions for ring in one.allocation.rings}
+
+
+def judge(
+    rings: Sequence[Ran], jobs: Sequence[Job], decided: Mapping[tuple[str, int], tuple[str, ...]]
+) -> None:
+    """Each rank was where it was decided; and at the start of each ring the referee looks at all that ran."""
     assert rings
     snapshot = Snapshot(build_share(), tuple(map(ActiveJob, jobs)), 0, 1, SLOT_SECONDS)
     for moment in rings:
+        workers = decided[moment.job, moment.number]
+        assert [workers[rank] for rank in moment.ranks] == list(moment.workers)
+        # A ring that broke while it started has not had all its ranks.
+        assert moment.ranks == tuple(range(len(workers))) or len(moment.ranks) < len(workers)
         there = [ring for ring in rings if ring.began <= moment.began < ring.ended]
         allocation = Allocation(tuple(build_ring(ring.job, ring.workers) for ring in there))
         assert find_violations(snapshot, allocation) == [], there

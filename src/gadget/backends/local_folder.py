@@ -69,7 +69,7 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 class Leaving(msgspec.Struct, frozen=True):
-    """That a ring was asked to leave; the time is that of the machine's clock since its start."""
+    """That a ring was asked to leave, by when on the clock that its engine goes by."""
 
     deadline: float
     reason: str

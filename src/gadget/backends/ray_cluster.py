@@ -5,7 +5,6 @@ which of them are ours, how much of each, and how they are linked; where it name
 node is right. Without one, every node with GPUs is ours, in racks if they have a label `rack`.
 """
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,15 +13,19 @@ from gadget.model.cluster import Cluster, Link, Server
 from gadget.model.quantity import TOLERANCE
 from gadget.model.resources import Resources
 
-_log = logging.getLogger(__name__)
-
 HOST_LABEL = "host"
 RACK_LABEL = "rack"
 ASSUMED_GBPS = 100.0
 """Of every link, where no file says it."""
-CORE = "ray-core"
+# No label and no address has a slash in it, so that no server goes by the name of a switch.
+CORE = "ray/core"
+RACK_PREFIX = "rack/"
 # How Ray calls what has a name of its own there; anything else is a custom resource of the same name.
 _IN_RAY = {"gpu": "GPU", "cpu": "CPU"}
+# Ray counts in ten-thousandths, each worker's share by itself.
+_GRAIN = 1e-3
+
+Amounts = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +36,33 @@ class Node:
     server: str
     address: str
     rack: str = ""
-    amounts: Mapping[str, float] = field(default_factory=dict)
+    amounts: Amounts = field(default_factory=dict)
     """All that is in it, in our names."""
-    free: Mapping[str, float] = field(default_factory=dict)
+    free: Amounts = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """Who answered one look."""
+
+    alive: Mapping[str, Node]
+    """By server."""
+    dead: Mapping[str, str]
+    """Why the nodes of these servers died."""
+    twins: frozenset[str] = frozenset()
+    """Servers by whose name several living nodes go; one of them counts."""
 
 
 def read_nodes(
-    told: Iterable[Mapping[str, Any]], *, only: Mapping[str, str] | None = None
-) -> tuple[dict[str, Node], dict[str, str]]:
-    """The living nodes by server, and why dead ones died; `only` are labels that nodes of ours have."""
+    told: Iterable[Mapping[str, Any]],
+    *,
+    only: Mapping[str, str] | None = None,
+    before: Mapping[str, Node] | None = None,
+) -> Roll:
+    """The nodes by server; `only` are labels that nodes of ours have, `before` those that counted so far."""
     alive: dict[str, Node] = {}
     dead: dict[str, str] = {}
+    twins: set[str] = set()
     for one in told:
         labels = one["labels"]
         if any(labels.get(name) != value for name, value in (only or {}).items()):
@@ -51,18 +70,15 @@ def read_nodes(
         server = labels.get(HOST_LABEL) or one["address"]
         if not one["alive"]:
             dead[server] = one["why"] or "its node died"
-        elif server in alive:
-            _log.debug("two Ray nodes go by the name %s; %s is left out", server, one["id"])
-        else:
-            alive[server] = Node(
-                one["id"],
-                server,
-                one["address"],
-                labels.get(RACK_LABEL, ""),
-                _in_our_names(one["amounts"]),
-                _in_our_names(one["free"]),
-            )
-    return alive, dead
+            continue
+        if server in alive:
+            twins.add(server)
+            if before is None or server not in before or one["id"] != before[server].id:
+                continue
+        amounts = _in_our_names(one["amounts"])
+        free = amounts if one["free"] is None else _in_our_names(one["free"])
+        alive[server] = Node(one["id"], server, one["address"], labels.get(RACK_LABEL, ""), amounts, free)
+    return Roll(alive, dead, frozenset(twins))
 
 
 def find_cluster(nodes: Mapping[str, Node], wanted: Cluster | None, known: Cluster | None) -> Cluster:
@@ -86,47 +102,62 @@ def find_cluster(nodes: Mapping[str, Node], wanted: Cluster | None, known: Clust
             known.switches,
             known.links,
         )
-    racks = {name: nodes[name].rack if name in nodes else "" for name in servers}
-    switches = [CORE, *sorted({rack for rack in racks.values() if rack})]
+    racks = _find_racks(known) | {name: node.rack for name, node in nodes.items()}
+    switches = [CORE, *sorted({f"{RACK_PREFIX}{racks[name]}" for name in servers if racks.get(name)})]
     uplinks = [Link((rack, CORE), ASSUMED_GBPS) for rack in switches[1:]]
-    cables = [Link((name, racks[name] or CORE), ASSUMED_GBPS) for name in sorted(servers)]
+    cables = [
+        Link((name, f"{RACK_PREFIX}{racks[name]}" if racks.get(name) else CORE), ASSUMED_GBPS)
+        for name in sorted(servers)
+    ]
     made = tuple(Server(name, servers[name]) for name in sorted(servers))
     return Cluster(made, tuple(switches), (*cables, *uplinks))
 
 
-def limit_cluster(
-    cluster: Cluster, nodes: Mapping[str, Node], held: Mapping[str, Mapping[str, float]]
-) -> Cluster:
-    """The cluster with no more on each server than its node has, and than others have left of it.
+def _find_racks(known: Cluster | None) -> dict[str, str]:
+    """The racks of servers as an earlier look found them."""
+    links = () if known is None else known.links
+    return {
+        server: switch.removeprefix(RACK_PREFIX)
+        for link in links
+        for server, switch in (link.ends, link.ends[::-1])
+        if switch.startswith(RACK_PREFIX) and server != CORE
+    }
 
-    `held` is what our own ranks have there: free to us in the sense that no other has it.
-    """
+
+def find_taken(node: Node, held: Amounts) -> dict[str, float]:
+    """What others have of a node; `held` is what our own ranks have there."""
+    left = {name: node.free.get(name, 0.0) + held.get(name, 0.0) for name in node.amounts}
+    taken = {name: amount - left[name] for name, amount in node.amounts.items()}
+    return {name: amount for name, amount in taken.items() if amount > _GRAIN}
+
+
+def limit_cluster(cluster: Cluster, nodes: Mapping[str, Node], taken: Mapping[str, Amounts]) -> Cluster:
+    """The cluster with no more on each server than its node has, and than others have left of it."""
 
     def limit(server: Server) -> Server:
         if (node := nodes.get(server.name)) is None:
             return server
-        ours = held.get(server.name, {})
+        others = taken.get(server.name, {})
         amounts = {}
         for name, amount in server.resources.items():
             if name not in node.amounts:
                 # Ray keeps no account of it; of GPUs and cores it does, and there are none.
                 amounts[name] = 0.0 if name in _IN_RAY else amount
                 continue
-            left = node.free.get(name, 0.0) + ours.get(name, 0.0)
-            most = min(node.amounts[name], left)
+            most = node.amounts[name] - others.get(name, 0.0)
             amounts[name] = amount if amount <= most + TOLERANCE * max(1.0, amount) else max(most, 0.0)
         return Server(server.name, Resources(amounts))
 
     return Cluster(tuple(map(limit, cluster.servers)), cluster.switches, cluster.links)
 
 
-def demand(resources: Mapping[str, float], there: Mapping[str, float]) -> dict[str, float]:
+def demand(resources: Amounts, there: Amounts) -> dict[str, float]:
     """What Ray is asked for one worker: of resources that the node has an account of."""
     return {_IN_RAY.get(name, name): amount for name, amount in resources.items() if amount and name in there}
 
 
-def sum_held(workers: Iterable[tuple[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
-    """What all workers hold, by server."""
+def sum_amounts(workers: Iterable[tuple[str, Amounts]]) -> dict[str, dict[str, float]]:
+    """What all workers have, by server."""
     held: dict[str, dict[str, float]] = {}
     for server, amounts in workers:
         here = held.setdefault(server, {})
@@ -135,7 +166,7 @@ def sum_held(workers: Iterable[tuple[str, Mapping[str, float]]]) -> dict[str, di
     return held
 
 
-def _in_our_names(amounts: Mapping[str, float]) -> dict[str, float]:
+def _in_our_names(amounts: Amounts) -> dict[str, float]:
     ours = {value: key for key, value in _IN_RAY.items()}
     kept_out = ("node:", "object_store_memory", "memory", "accelerator_type:")
     return {ours.get(name, name): amount for name, amount in amounts.items() if not name.startswith(kept_out)}

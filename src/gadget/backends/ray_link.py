@@ -53,6 +53,7 @@ class RayLink:
         What the driver says beside its answers goes to `log`.
         """
         self.address = address
+        self.has_runtime_env = bool(runtime_env)
         self.has_runtime_dir = bool((runtime_env or {}).get("working_dir"))
         self._hello = {"address": address, "runtime_env": dict(runtime_env or {})}
         self._command = [*enter, sys.executable, "-m", "gadget.backends.ray_driver"]
@@ -64,11 +65,15 @@ class RayLink:
         self._answers: dict[int, Future[Any]] = {}
         self._next = 0
         self._is_up = threading.Event()
+        self._has_heard = threading.Event()
+        """Set once the first driver has found Ray, or has told why it does not."""
         self._ending = threading.Event()
         self._keeper: threading.Thread | None = None
         self.nodes: Sequence[Mapping[str, Any]] = ()
         """As last told."""
         self.trouble = ""
+        self.is_refused = False
+        """True when Ray answers and will not have us: waiting does not help."""
 
     def open(self) -> None:
         """Start the driver; returns at once."""
@@ -81,8 +86,9 @@ class RayLink:
         self._keeper.start()
 
     def wait_until_up(self, seconds: float) -> bool:
-        """Wait until Ray answers, at most this long."""
-        return self._is_up.wait(seconds)
+        """Wait until Ray answers, or until a first try has failed; at most this long."""
+        self._has_heard.wait(seconds)
+        return self._is_up.is_set()
 
     def close(self) -> None:
         """End the driver; actors go on."""
@@ -173,6 +179,9 @@ class RayLink:
             if line is None:
                 return f"the connection to Ray at {self.address} broke (exit code {process.wait()})"
             said = json.loads(line)
+            if said.get("news") == "failed":
+                self.is_refused = said["refused"]
+                return f"Ray at {self.address} cannot be used: {said['why']}"
             if said.get("news") == "nodes":
                 heard = time.monotonic()
             self._take(said)
@@ -191,8 +200,9 @@ class RayLink:
         if said["news"] == "nodes":
             self.nodes = said["nodes"]
             if not self._is_up.is_set():
-                self.trouble = ""
+                self.trouble, self.is_refused = "", False
                 self._is_up.set()
+                self._has_heard.set()
                 self._tell_all({"news": "back"})
             self._tell_all(said)
             return
@@ -205,6 +215,7 @@ class RayLink:
         self.trouble = why
         was_up = self._is_up.is_set()
         self._is_up.clear()
+        self._has_heard.set()
         with self._lock:
             waiting = list(self._answers.values())
         for answer in waiting:

@@ -14,24 +14,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gadget.backends.local_processes import Process, find_by_environment, find_process, find_sessions, send
+from gadget.backends.ray_shepherd import END, SHEPHERD
 from gadget.backends.worker_environment import why_no_start_here
 
 FOLLOW_SECONDS = 20.0
 _SIOCGIFADDR = 0x8915
 _STUCK_SECONDS = 10.0
-# Between fork and exec nothing of Python is safe where threads run: a process of its own binds its life to
-# that of the actor, and becomes the worker.
-_BIND = """import ctypes, os, signal, sys
-ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-if os.getppid() != int(sys.argv[1]): sys.exit(1)
-try: os.execvp(sys.argv[2], sys.argv[2:])
-except OSError as error: sys.exit(f"{sys.argv[2]}: {error.strerror}")
-"""
+# A shepherd that has not followed by then is stopped or stuck.
+_SHEPHERD_SECONDS = 1.0
 
 
 class Rank:
@@ -48,7 +43,7 @@ class Rank:
             "why": "",
             "killed": False,
         }
-        self._leader: Process | None = None
+        self._shepherd: Process | None = None
         self._is_asked = self._must_end = False
         self._deadline = float("inf")
         threading.Thread(target=self._run, name="gadget-rank", daemon=True).start()
@@ -71,8 +66,8 @@ class Rank:
             is_first, self._is_asked = not self._is_asked, True
             is_sooner = deadline < self._deadline
             self._deadline = min(deadline, self._deadline)
-        if is_first and self._leader is not None:
-            send(self._leader, signal.SIGTERM)
+        if is_first and self._shepherd is not None:
+            send(self._shepherd, signal.SIGTERM)
         if is_sooner:
             late = threading.Timer(max(seconds, 0.0), self._end_late)
             late.daemon = True
@@ -81,6 +76,13 @@ class Rank:
     def kill(self) -> None:
         """End everything of the worker now."""
         self._must_end = True
+        if self._shepherd is not None:
+            send(self._shepherd, END)
+            late = threading.Timer(_SHEPHERD_SECONDS, self._kill_left)
+            late.daemon = True
+            late.start()
+
+    def _kill_left(self) -> None:
         for process in self._left():
             send(process, signal.SIGKILL)
 
@@ -94,6 +96,7 @@ class Rank:
     def _run(self) -> None:
         # This thread lives as long as the worker: the death of the thread that started it would be its own.
         try:
+            self._end_former()
             why = self._why_not()
             child = None if why or self._is_asked or self._must_end else self._start()
         except (OSError, ValueError) as error:
@@ -101,15 +104,15 @@ class Rank:
         if child is None:
             self._note(code=-2, ended=time.time(), why=why)
             return
-        self._leader = find_process(child.pid) or Process(child.pid, 0)
+        self._shepherd = find_process(child.pid) or Process(child.pid, 0)
         self._note(pid=child.pid)
         if self._is_asked:  # before it could be signalled
-            send(self._leader, signal.SIGTERM)
+            send(self._shepherd, signal.SIGTERM)
         if self._must_end:
             self.kill()
         code = child.wait()
         ended = time.time()
-        self._sweep()
+        _sweep(self._left)
         self._note(code=128 - code if code < 0 else code, ended=ended)
 
     def _why_not(self) -> str:
@@ -124,11 +127,18 @@ class Rank:
     def _start(self) -> "subprocess.Popen[bytes]":
         with Path(self._spec["log"]).open("ab") as out:
             return subprocess.Popen(
-                [sys.executable, "-S", "-c", _BIND, str(os.getpid()), *self._spec["command"]],
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    "-c",
+                    SHEPHERD,
+                    *map(str, (os.getpid(), self._folder())),
+                    *self._spec["command"],
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                cwd=self._folder(),
                 env=self._environment(),
                 start_new_session=True,
             )
@@ -154,23 +164,35 @@ class Rank:
         return env
 
     def _left(self) -> list[Process]:
-        found = find_sessions([self._leader]) if self._leader is not None else []
-        # Some begin a session of their own.
+        found = find_sessions([self._shepherd]) if self._shepherd is not None else []
         return [*found, *(process for process, _ in find_by_environment(self._spec["marks"]))]
 
-    def _sweep(self) -> None:
-        """Kill what the worker has left behind."""
-        deadline = time.monotonic() + _STUCK_SECONDS
-        while (left := self._left()) and time.monotonic() < deadline:
-            for process in left:
-                send(process, signal.SIGKILL)
-            time.sleep(0.02)
+    def _end_former(self) -> None:
+        """End what a ring of this job before ours has here: its node was given up while nobody reached it."""
+        marks = self._spec["marks"]
+        same = {name: marks[name] for name in ("GADGET_INSTANCE", "GADGET_JOB")}
+
+        def is_former(number: str) -> bool:
+            return number.isdecimal() and int(number) < self._spec["number"]
+
+        _sweep(
+            lambda: [one for one, env in find_by_environment(same) if is_former(env.get("GADGET_RING", ""))]
+        )
 
     def _note(self, **news: object) -> None:
         with self._changed:
             self._state |= news
             self._state["version"] += 1
             self._changed.notify_all()
+
+
+def _sweep(find: Callable[[], list[Process]]) -> None:
+    """Kill what is found until nothing is, or it is stuck."""
+    deadline = time.monotonic() + _STUCK_SECONDS
+    while (left := find()) and time.monotonic() < deadline:
+        for process in left:
+            send(process, signal.SIGKILL)
+        time.sleep(0.02)
 
 
 def _find_interface(address: str) -> str:

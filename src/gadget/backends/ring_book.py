@@ -29,8 +29,13 @@ class RingBook(Generic[R]):
         self._folder, self._instance, self._boot = folder, instance, boot
         self._trim_at = 0.0
         self.rings: dict[RingKey, R] = {}
-        self.seats: Seats
-        """Set as soon as the servers are known."""
+        self._seats: Seats | None = None
+
+    @property
+    def seats(self) -> Seats:
+        """Who sits where; known as soon as the servers are."""
+        assert self._seats is not None  # every engine seats before it takes orders
+        return self._seats
 
     @property
     def live(self) -> list[R]:
@@ -42,8 +47,10 @@ class RingBook(Generic[R]):
         return [ring.tell() for ring in self.rings.values()]
 
     def seat(self, seats: Seats) -> None:
-        """Count anew who sits where, on other servers or at other addresses."""
-        self.seats = seats
+        """Count anew who sits where, on other servers or at other addresses; ports go on in their turn."""
+        if self._seats is not None:
+            seats.go_on_from(self._seats)
+        self._seats = seats
         for ring in self.live:
             self.keep(ring)
 

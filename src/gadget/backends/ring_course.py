@@ -112,19 +112,24 @@ class RingCourse:
             self.break_off(self._describe(first))
 
     def _finish(self) -> RingMoved:
+        ending = self._find_ending()
+        return self.end_now(ending.phase, ending.reason)
+
+    def _find_ending(self) -> Ending:
+        """How it ends, once every rank has."""
         if all(code == 0 for code in self._exits.values()) and not self._broken:
-            return self.end_now(RingPhase.FINISHED, "")
+            return Ending(RingPhase.FINISHED, "")
         if self._leaving is not None:
             told = [text for text in (self._leaving.reason, self._broken) if text]
             if all(code == NEVER_RAN for code in self._exits.values()):
-                return self.end_now(RingPhase.STOPPED, "; ".join([*told, "it had not started yet"]))
+                return Ending(RingPhase.STOPPED, "; ".join([*told, "it had not started yet"]))
             # To die of the wish to leave is to leave.
             well = (0, LEFT, 128 + signal.SIGTERM)
             told += [self._describe(rank) for rank, code in sorted(self._exits.items()) if code not in well]
-            return self.end_now(RingPhase.STOPPED, "; ".join(told))
+            return Ending(RingPhase.STOPPED, "; ".join(told))
         if self._broken:
-            return self.end_now(RingPhase.TAKEN if self._is_taken else RingPhase.FAILED, self._broken)
-        return self.end_now(RingPhase.STOPPED, f"its workers left by themselves (exit code {LEFT})")
+            return Ending(RingPhase.TAKEN if self._is_taken else RingPhase.FAILED, self._broken)
+        return Ending(RingPhase.STOPPED, f"its workers left by themselves (exit code {LEFT})")
 
     @property
     def _ranks(self) -> range:

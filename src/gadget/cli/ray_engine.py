@@ -48,6 +48,7 @@ def build_ray(
     said: RaySaid, address: str | None, home: Path, folder: Path, cluster: Cluster | None
 ) -> Callable[["Origin", str], Backend]:
     """How the Ray engine is built: on the nodes that Ray has, linked as the cluster's file says."""
+    check_address(address or "auto")
     labels = _parse_labels(said.node_label or ())
     runtime_env = {} if said.runtime_env is None else read_runtime_env(said.runtime_env)
 
@@ -76,15 +77,44 @@ def _parse_labels(words: list[str] | tuple[str, ...]) -> dict[str, str]:
     return labels
 
 
+def check_address(address: str) -> None:
+    """Refuse what Ray would take for something else, or wait for in vain."""
+    if address == "auto":
+        return
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not colon or not port.isdecimal() or int(port) > 65535 or "/" in host:
+        raise BadOption(
+            f"--address {address}: is no address of a Ray head. Write HOST:6379 (the port of its head, not "
+            "that of its dashboard), ray://HOST:10001 from a machine that is no node, or auto."
+        )
+
+
 def read_runtime_env(path: Path) -> Mapping[str, Any]:
-    """What `ray.init(runtime_env=…)` takes, from a file; a folder in it is seen from there."""
+    """What `ray.init(runtime_env=…)` takes, from a file; files and folders in it are seen from there."""
     try:
         found = parse_yaml(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, YamlError) as error:
         raise BadFile(f"{path}: cannot be read ({error}). Correct it, or name another file.") from None
     if not isinstance(found, dict):
         raise BadFile(f"{path}: is no mapping. Write working_dir: … or pip: […], say.")
-    folder = found.get("working_dir")
-    if isinstance(folder, str) and "://" not in folder:
-        found["working_dir"] = str((path.parent / folder).absolute())
-    return found
+    return {name: _see_from(path.parent, name, value) for name, value in found.items()}
+
+
+def _see_from(folder: Path, name: str, value: Any) -> Any:
+    """A field of a runtime environment with absolute paths, where it names files that lie on this machine."""
+
+    def see(given: Any) -> Any:
+        is_path = isinstance(given, str) and "://" not in given
+        return str((folder / given).absolute()) if is_path else given
+
+    match name, value:
+        case "py_modules", list():
+            return [see(one) for one in value]
+        case "pip", {"packages": str(listed)}:
+            return {**value, "packages": see(listed)}
+        case "conda", str():
+            # Else it is the name of an environment that nodes have.
+            return see(value) if value.endswith((".yaml", ".yml")) else value
+        case "working_dir" | "pip" | "uv", str():
+            return see(value)
+    return value
