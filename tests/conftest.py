@@ -21,7 +21,8 @@ settings.register_profile("ci", settings.get_profile("usual"), derandomize=True)
 _IS_CI = os.environ.get("CI") == "true"
 settings.load_profile("ci" if _IS_CI else "usual")
 
-_ENGINES = ("ray", "slurm")
+_FIXTURES = {"ray": {"ray_cluster", "machines"}, "slurm": {"slurm"}}
+_ENGINES = tuple(_FIXTURES)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,17 +42,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     They take longest, so they come first.
     """
     for item in items:
-        kind = getattr(item, "callspec", None)
-        given = "" if kind is None else kind.params.get("bench", "")
-        for engine in _ENGINES:
-            if given == engine or item.path.stem in (
-                f"test_{engine}",
-                f"test_{engine}_engine",
-                f"test_{engine}_page",
-            ):
-                item.add_marker(pytest.mark.engines)
-                item.add_marker(pytest.mark.xdist_group(engine))
+        if engine := _find_engine(item):
+            item.add_marker(pytest.mark.engines)
+            item.add_marker(pytest.mark.xdist_group(engine))
     items.sort(key=lambda item: item.get_closest_marker("engines") is None)
+
+
+def _find_engine(item: pytest.Item) -> str:
+    """By what a test is given, or where it stands."""
+    given = getattr(item, "callspec", None)
+    if given is not None and given.params.get("bench") in _ENGINES:
+        return str(given.params["bench"])
+    fixtures = set(getattr(item, "fixturenames", ()))
+    found = [engine for engine in _ENGINES if fixtures & _FIXTURES[engine]]
+    found += [engine for engine in _ENGINES if item.path.stem == f"test_{engine}_engine"]
+    return found[0] if found else ""
 
 
 @pytest.fixture(scope="session")
