@@ -223,9 +223,9 @@ class SlurmCluster:
         told = self.run("sinfo", "-h", "-N", "-p", "main", "-o", "%N %T").stdout.split("\n")
         return dict(line.split() for line in told if line.strip())
 
-    def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         """A command of a user of this Slurm."""
-        env = {**os.environ, **self.environment}
+        env = {**os.environ, **self.environment, **environment}
         return subprocess.run(command, env=env, text=True, capture_output=True, timeout=60, check=False)
 
     @property
