@@ -60,7 +60,7 @@ TaskPlugin=task/none
 MpiDefault=none
 SwitchType=switch/none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
+SelectTypeParameters={counted}
 TopologyPlugin=topology/tree
 GresTypes=gpu
 SlurmdParameters=config_overrides
@@ -123,8 +123,11 @@ class SlurmCluster:
         wires: Namespaces | None = None,
         topology: str = "",
         forget_seconds: int = 300,
+        memory_mib: int = 0,
     ) -> None:
         """`topology` is what topology.conf says; without it all nodes are under one switch.
+
+        Memory counts if nodes are said to have any.
 
         The queue forgets a job so long after its end, and the books never do.
         """
@@ -133,6 +136,7 @@ class SlurmCluster:
         self._cpus = cpus
         self._wires = wires
         self._forget_seconds = forget_seconds
+        self._memory_mib = memory_mib
         self._topology = topology or f"SwitchName=switch Nodes={','.join(gpus)}\n"
         self._daemons: dict[str, Process] = {}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
@@ -224,9 +228,9 @@ class SlurmCluster:
         told = self.run("sinfo", "-h", "-N", "-p", "main", "-o", "%N %T").stdout.split("\n")
         return dict(line.split() for line in told if line.strip())
 
-    def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         """A command of a user of this Slurm."""
-        env = {**os.environ, **self.environment}
+        env = {**os.environ, **self.environment, **environment}
         return subprocess.run(command, env=env, text=True, capture_output=True, timeout=60, check=False)
 
     @property
@@ -239,6 +243,7 @@ class SlurmCluster:
         for place, (name, count) in enumerate(self.gpus.items()):
             address = _ADDRESS.format(place + 1) if self._wires is None else self._wires.address(name)
             amount = f" Gres=gpu:{count}" if count else ""
+            amount += f" RealMemory={self._memory_mib}" if self._memory_mib else ""
             lines.append(
                 f"NodeName={name} NodeHostname={socket.gethostname()} NodeAddr={address} "
                 f"Port={ports[2 + place]} CPUs={self._cpus}{amount} State=UNKNOWN"
@@ -256,6 +261,7 @@ class SlurmCluster:
             "port": ports[0],
             "books": ports[1],
             "folder": self.folder,
+            "counted": "CR_CPU_Memory" if self._memory_mib else "CR_CPU",
             "forget": self._forget_seconds,
             "nodes": "\n".join(lines),
         }
@@ -397,4 +403,4 @@ def shared_slurm() -> SlurmCluster:
 def build_slurm(folder: Path, instance: str, gbps: float = 0.1, **settings: Any) -> SlurmBackend:
     """The engine on the Slurm that the environment names, quick to look."""
     draw = partial(build_slurm_cluster, assumptions=Assumptions(other_gbps=gbps))
-    return SlurmBackend(folder, instance, draw, **{"poll_seconds": 0.5, "silent_seconds": 4.0, **settings})
+    return SlurmBackend(folder, instance, draw, **{"poll_seconds": 0.2, "silent_seconds": 4.0, **settings})

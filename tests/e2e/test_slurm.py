@@ -1,15 +1,12 @@
 """The service on a real Slurm: jobs that train arrive, grow, shrink, lose a node and finish as if alone.
 
-What ran is read back from Slurm's own queue, and judged by the referee.
+What ran is read back from Slurm's queue, its processes and its books, and judged by the referee.
 """
 
-import json
 import os
 import re
 import subprocess
 import sys
-import threading
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,18 +17,13 @@ from gadget.cli.engines import Engine, EngineChoice, build_engine
 from gadget.cli.serving import Place, Running, running_service
 from gadget.cli.slurm_engine import SlurmSaid
 from gadget.live.settings import Settings
-from gadget.model.cluster import Cluster, Link, Server
-from gadget.model.job import ActiveJob, Job
+from gadget.model.job import Job
 from gadget.model.program import Program
-from gadget.model.referee import find_violations
 from gadget.model.resources import Resources
-from gadget.model.ring import Allocation
-from gadget.model.snapshot import Snapshot
 from gadget.model.utility import Log
-from gadget.topology.hostlist import expand_hostlist
-from tests.engines import build_ring
 from tests.engines_slurm import SlurmCluster, why_no_slurm
 from tests.rings import EXAMPLES, read_losses, run_ring, wait_until
+from tests.slurm_witness import Witness
 
 SLOT_SECONDS = 3.0
 BATCH = 12
@@ -83,7 +75,7 @@ def build_job(folder: Path, name: str, script: str, *, steps: int, sample_ms: fl
         work=float(steps * BATCH),
         utility=Log(100),
         min_runtime_seconds=4,
-        restart_seconds=4,
+        restart_seconds=2,
         program=Program(
             command=command(script, folder, name, steps, sample_ms),
             checkpoint_grace_seconds=20,
@@ -103,64 +95,6 @@ def losses_alone(folder: Path, script: str, steps: int) -> dict[int, float]:
     return read_losses(folder / "losses")
 
 
-class Witness:
-    """What Slurm says is running, looked at again and again, whatever the service believes."""
-
-    def __init__(self, slurm: SlurmCluster, jobs: list[Job]) -> None:
-        self._slurm, self._jobs = slurm, jobs
-        self._cluster = Cluster(
-            tuple(Server(name, Resources({"gpu": gpus, "cpu": 8})) for name, gpus in slurm.gpus.items()),
-            ("switch",),
-            tuple(Link((name, "switch"), 1.0) for name in slurm.gpus),
-        )
-        self._ending = threading.Event()
-        self.sizes: defaultdict[str, list[int]] = defaultdict(list)
-        self.faults: list[str] = []
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> "Witness":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ending.set()
-        self._thread.join()
-
-    def size(self, job: str) -> int:
-        """Of its ring now, by Slurm's books."""
-        found = self._look().get(job, {})
-        return max(map(len, found.values()), default=0)
-
-    def _run(self) -> None:
-        while not self._ending.wait(0.4):
-            found = self._look()
-            rings = [
-                build_ring(job, workers) for job, by_number in found.items() for workers in by_number.values()
-            ]
-            snapshot = Snapshot(
-                self._cluster, tuple(ActiveJob(job) for job in self._jobs), 0, 1, SLOT_SECONDS
-            )
-            self.faults += map(str, find_violations(snapshot, Allocation(tuple(rings))))
-            for ring in rings:
-                seen = self.sizes[ring.job]
-                if not seen or seen[-1] != ring.size:
-                    seen.append(ring.size)
-
-    def _look(self) -> dict[str, dict[int, list[str]]]:
-        """Workers by job and number of their ring, as Slurm has set nodes aside."""
-        told = self._slurm.run("squeue", "--json")
-        found: dict[str, dict[int, list[str]]] = {}
-        if told.returncode:
-            return found
-        for job in json.loads(told.stdout)["jobs"]:
-            if job["comment"].startswith("gadget:") and job["job_state"] == "RUNNING":
-                name, _, number = job["comment"].rpartition(":")[2].rpartition("@")
-                nodes = expand_hostlist(job["nodes"])
-                workers = [node for node in nodes for _ in range(job["tasks"] // len(nodes))]
-                found.setdefault(name, {}).setdefault(int(number), []).extend(workers)
-        return found
-
-
 def steps_done(folder: Path, name: str) -> int:
     return max(read_losses(folder / f"{name}.losses"), default=0)
 
@@ -175,7 +109,7 @@ def has_finished(running: Running, name: str) -> bool:
 def test_a_job_is_resized_from_two_to_three_to_one_and_learns_as_if_nothing_were(
     slurm: SlurmCluster, tmp_path: Path
 ) -> None:
-    steps, home = 160, tmp_path / "home"
+    steps, home = 220, tmp_path / "home"
     # Somebody else's.
     held = slurm.run(
         "sbatch", "--parsable", "--nodelist=s2", "--gres=gpu:1", "--output=/dev/null", "--wrap=sleep 600"
@@ -192,7 +126,9 @@ def test_a_job_is_resized_from_two_to_three_to_one_and_learns_as_if_nothing_were
         slurm.run("scontrol", "update", "nodename=s1,s2", "state=drain", "reason=test")
         wait_until(lambda: witness.size("job") == 1, 60)
         wait_until(lambda: has_finished(running, "job"), 60)
+    assert witness.judge_books() >= 3
     assert witness.faults == []
+    assert {len(order) for _, _, order in witness.orders} == {1, 2, 3}
     assert read_losses(tmp_path / "job.losses") == pytest.approx(
         losses_alone(tmp_path, "train_ring.py", steps), rel=ROUNDING, abs=0
     )
@@ -218,7 +154,9 @@ def test_jobs_arrive_grow_shrink_lose_a_node_and_finish_with_the_losses_of_undis
         slurm.start_node("s2")
         wait_until(lambda: not running.service.view().state.down, 60)
         wait_until(lambda: all(has_finished(running, job.name) for job in jobs), 120)
+    assert witness.judge_books() >= len(jobs) + 2
     assert witness.faults == []
+    assert {job for job, _, _ in witness.orders} == {job.name for job in jobs}
     assert max(witness.sizes["numpy"]) == 4
     assert min(witness.sizes["numpy"]) < 4
     alone = losses_alone(tmp_path, "train_torch.py", 80)

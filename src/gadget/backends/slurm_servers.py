@@ -22,6 +22,8 @@ Signs = Callable[[str], object]
 # A node that does not answer Slurm for this part of Slurm's own patience counts as lost, within these bounds.
 _SILENT_PART = 0.2
 _SILENT_SECONDS = (10.0, 60.0)
+# Slurm plans anew every `bf_interval`, 30 s by default.
+_PLANNED_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
 Amounts = Mapping[str, Mapping[str, float]]
@@ -51,6 +53,8 @@ class Servers:
         self._topology = ""
         self._silent_since: dict[str, float] = {}
         self._signs: dict[str, object] = {}
+        self._planned_since: dict[str, float] = {}
+        self._planned: set[str] = set()
         self._seen: Amounts = {}
         self._taken: Amounts = {}
         self.partition = partition
@@ -100,6 +104,7 @@ class Servers:
         self.has_other_nodes = _offers(nodes) != _offers(self._nodes)
         self._nodes = nodes
         reports = self._find_away(now, signs)
+        self._note_plans(now, unsettled)
         taken = _find_taken(nodes, holding, self._is_open_to_us)
         # Nodes and jobs are not looked at in one moment: what is seen twice is believed, and of a node where
         # rings start or end what was seen before.
@@ -126,7 +131,20 @@ class Servers:
 
     def _is_open_to_us(self, node: SlurmNode) -> bool:
         """Whether Slurm would give rings anything of what is free there."""
-        return not node.is_planned and node.is_reserved == self._has_reservation
+        return node.name not in self._planned and node.is_reserved == self._has_reservation
+
+    def _note_plans(self, now: float, unsettled: Collection[str]) -> None:
+        """Find nodes that Slurm keeps for jobs of others that wait.
+
+        It may have been for a ring of ours, and it takes Slurm a while to say that it is so no more.
+        """
+        since = {
+            name: self._planned_since.get(name, now)
+            for name, node in self._nodes.items()
+            if node.is_planned and name not in unsettled
+        }
+        self._planned_since = since
+        self._planned = {name for name, began in since.items() if now - began >= _PLANNED_SECONDS}
 
     def _find_default(self) -> str:
         names = self._slurm.ask("sinfo", "--noheader", "--format=%P").split()

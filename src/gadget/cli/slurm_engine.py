@@ -94,7 +94,7 @@ def build_slurm(said: SlurmSaid, folder: Path, cluster: Cluster | None) -> Calla
     if cluster is None:
         draw = partial(build_slurm_cluster, assumptions=parse_assumptions(said.gbps, None, None))
     else:
-        draw = _Graft(cluster)
+        draw = Graft(cluster)
 
     def build(origin: "Origin", instance: str) -> Backend:
         return SlurmBackend(
@@ -111,7 +111,7 @@ def build_slurm(said: SlurmSaid, folder: Path, cluster: Cluster | None) -> Calla
     return build
 
 
-class _Graft:
+class Graft:
     """Slurm's nodes on the links of a file; nodes that only one of them knows are left out, and told of."""
 
     def __init__(self, network: Cluster) -> None:

@@ -43,6 +43,7 @@ def bench(slurm: SlurmCluster, tmp_path: Path) -> Iterator["Bench"]:
     finally:
         for engine in made.engines:
             engine.backend.close(keep_rings=False)
+        slurm.run("scancel", "--user=root")
     assert find_workers(made.instance) == []
 
 

@@ -199,6 +199,25 @@ def test_options_of_the_user_reach_the_job_and_programs_see_the_rank_of_the_ring
         assert (env["SLURM_PROCID"], env["SLURM_NTASKS"]) == (env["RANK"], "3")
 
 
+def test_reserved_nodes_are_for_those_who_have_the_reservation(bench: Bench) -> None:
+    words = ("reservationname=lab", "starttime=now", "duration=60", "nodes=s2", "users=root")
+    bench.slurm.run("scontrol", "create", "reservation", *words)
+    nothing, order = {"gpu": 0, "cpu": 0}, build_launch("job", 1, ["s2"], TELL)
+    try:
+        bench.wait(lambda: bench.slurm.states()["s2"] == "reserved")
+        outside = bench.build()
+        assert has(outside.inventory.cluster, "s0") == {"gpu": 4, "cpu": 8}
+        assert has(outside.inventory.cluster, "s2") == nothing
+        outside.backend.close(keep_rings=False)
+        inside = bench.build(options=SlurmOptions(extra=("--reservation=lab",)))
+        assert has(inside.inventory.cluster, "s0") == nothing
+        assert has(inside.inventory.cluster, "s2") == {"gpu": 2, "cpu": 8}
+        inside.backend.launch(order)
+        assert inside.wait_until_over(order.key).phase is RingPhase.FINISHED
+    finally:
+        bench.slurm.run("scontrol", "delete", "reservation=lab")
+
+
 def test_what_slurm_refuses_fails_with_slurms_words(bench: Bench) -> None:
     engine = bench.build(options=SlurmOptions(extra=("--constraint=nowhere",)))
     order = build_launch("job", 1, ["s0"], TELL)

@@ -15,9 +15,10 @@ from gadget.backends.slurm_options import (
     says_whom_to_charge,
 )
 from gadget.backends.slurm_script import build_sbatch, why_not_handed_in
-from gadget.cli.slurm_engine import SlurmSaid, build_slurm
+from gadget.cli.slurm_engine import Graft, SlurmSaid, build_slurm
 from gadget.errors import BadOption
-from tests.engines import TELL, build_launch
+from gadget.model.resources import Resources
+from tests.engines import TELL, build_cluster, build_launch
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,21 @@ def test_the_command_line_refuses_them_before_anything_starts(tmp_path: Path) ->
         build_slurm(SlurmSaid(sbatch="--comment=mine"), tmp_path, None)
     with pytest.raises(BadOption, match="--ring-time"):
         build_slurm(SlurmSaid(ring_time="2"), tmp_path, None)
+
+
+def test_servers_that_only_slurm_or_only_the_file_has_are_left_out_and_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    draw = Graft(build_cluster())  # s0, s1, s2
+    nodes = {name: Resources({"gpu": 1}) for name in ("s0", "s1", "n7")}
+    for _ in range(3):
+        cluster = draw(nodes, "")
+    assert [server.name for server in cluster.servers] == ["s0", "s1"]
+    first, second = (record.getMessage() for record in caplog.records)
+    assert "s2" in first
+    assert "n7" in second
+    with pytest.raises(BadOption, match="none of its servers"):
+        draw({"n7": Resources({"gpu": 1})}, "")
 
 
 def test_what_a_ring_says_comes_after_what_an_operator_says(tmp_path: Path) -> None:

@@ -96,10 +96,17 @@ def test_the_default_partition_is_named() -> None:
     assert build(FakeSlurm()).partition == "main"
 
 
-def test_what_slurm_keeps_for_others_is_not_offered() -> None:
-    slurm = FakeSlurm({"n1": "IDLE+PLANNED", "n2": "IDLE+RESERVED", "n3": "IDLE"})
-    servers = build(slurm)
-    assert offers(servers) == {"n1": NOTHING, "n2": NOTHING, "n3": WHOLE}
+def test_what_is_reserved_for_others_is_not_offered() -> None:
+    servers = build(FakeSlurm({"n1": "IDLE+RESERVED", "n2": "IDLE"}))
+    assert offers(servers) == {"n1": NOTHING, "n2": WHOLE}
+    assert servers.away == {}
+
+
+def test_what_slurm_keeps_for_a_job_that_waits_is_not_offered_unless_it_was_ours() -> None:
+    servers = build(FakeSlurm({"n1": "IDLE+PLANNED", "n2": "MIXED+PLANNED"}))
+    for now in range(5, 100, 5):
+        servers.poll(now, (), ["n2"] if now < 60 else (), lambda _: None)
+    assert offers(servers) == {"n1": NOTHING, "n2": WHOLE}
     assert servers.away == {}
 
 
@@ -114,7 +121,7 @@ def test_our_own_rings_stay_on_nodes_that_are_kept_for_others() -> None:
     for now in (1.0, 2.0):
         poll(servers, now, ring("n1", "n1"))
     assert offers(servers)["n1"] == WHOLE
-    slurm.states["n1"] = "MIXED+PLANNED"
+    slurm.states["n1"] = "MIXED+RESERVED"
     for now in (3.0, 4.0):
         poll(servers, now, ring("n1", "n1"))
     assert offers(servers)["n1"] == {"cpu": 2, "gpu": 2}
