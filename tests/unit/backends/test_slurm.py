@@ -121,45 +121,39 @@ def test_a_node_that_is_drained_is_away_and_its_rings_may_leave_in_good_order(be
     assert find(engine, ServerCameBack) == [ServerCameBack("s1")]
 
 
-def test_while_slurm_does_not_answer_rings_go_on_and_orders_are_refused(bench: Bench) -> None:
+def test_while_slurm_does_not_answer_rings_go_on_and_a_service_that_knows_the_cluster_may_start(
+    bench: Bench,
+) -> None:
     engine = bench.build()
     order = build_launch("job", 1, ["s0", "s1"], OBEY)
     engine.backend.launch(order)
     engine.wait_for(order.key, RingPhase.RUNNING)
     bench.slurm.stop_controller()
     try:
+        late = bench.beside().build(known=build_cluster())
+        assert late.inventory.cluster == build_cluster()
         engine.wait(lambda: find(engine, EngineWentAway))
         with pytest.raises(EngineAway):
             engine.backend.launch(build_launch("more", 1, ["s2"], TELL))
         with pytest.raises(EngineAway):
             engine.dismiss(order.key, 1)
-        with pytest.raises(EngineAway):
-            engine.backend.survey()
+        for one in (engine, late):
+            with pytest.raises(EngineAway):
+                one.backend.survey()
         workers = find_workers(bench.instance)
         assert workers
     finally:
         bench.slurm.start_controller()
-    engine.wait(lambda: find(engine, EngineCameBack))
+    for one in (engine, late):
+        one.wait(lambda one=one: find(one, EngineCameBack))
     assert engine.surveyed() == {order.key: RingPhase.RUNNING}
+    assert late.surveyed() == {}
     assert set(workers) & set(find_workers(bench.instance))
     engine.dismiss(order.key, 60)
     assert engine.wait_until_over(order.key).phase is RingPhase.STOPPED
     assert engine.phases(order.key) == [RingPhase.RUNNING, RingPhase.STOPPING, RingPhase.STOPPED]
-
-
-def test_a_service_may_start_while_slurm_is_away_if_it_knows_the_cluster(bench: Bench) -> None:
-    bench.slurm.stop_controller()
-    try:
-        engine = bench.build(known=build_cluster())
-        assert engine.inventory.cluster == build_cluster()
-        with pytest.raises(EngineAway):
-            engine.backend.survey()
-    finally:
-        bench.slurm.start_controller()
-    engine.wait(lambda: find(engine, EngineCameBack))
-    assert engine.surveyed() == {}
-    engine.backend.launch(build_launch("job", 1, ["s0"], TELL))
-    assert engine.wait_until_over(RingKey("job", 1)).phase is RingPhase.FINISHED
+    late.backend.launch(build_launch("job", 1, ["s0"], TELL))
+    assert late.wait_until_over(RingKey("job", 1)).phase is RingPhase.FINISHED
 
 
 def test_a_job_of_this_instance_that_nobody_wrote_down_is_cancelled_and_its_number_is_a_fence(
