@@ -34,72 +34,13 @@ from gadget.backends.netns import Namespaces
 from gadget.backends.slurm import SlurmBackend
 from gadget.topology.assumptions import Assumptions
 from gadget.topology.slurm_live import build_slurm_cluster
+from tests.slurm_conf import BOOKS, CONF
 from tests.wires import HEAD, enter_network
 
 COMMANDS = ("sbatch", "scontrol", "sinfo", "squeue", "scancel", "srun", "sacct", "sacctmgr")
 NEEDED = ("munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd", *COMMANDS)
 START_SECONDS = 60.0
 _ADDRESS = "127.77.0.{}"
-
-_CONF = """
-ClusterName=gadgettest
-SlurmctldHost={host}({address})
-SlurmctldPort={port}
-SlurmUser=root
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
-CryptoType=crypto/munge
-StateSaveLocation={folder}/state
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdPidFile={folder}/slurmd-%n.pid
-SlurmdLogFile={folder}/slurmd-%n.log
-SlurmdSpoolDir={folder}/spool-%n
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-MpiDefault=none
-SwitchType=switch/none
-SelectType=select/cons_tres
-SelectTypeParameters={counted}
-TopologyPlugin=topology/tree
-GresTypes=gpu
-SlurmdParameters=config_overrides
-AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost={address}
-AccountingStoragePass={folder}/munge.socket
-AccountingStoragePort={books}
-AccountingStoreFlags=job_comment
-MinJobAge={forget}
-JobAcctGatherType=jobacct_gather/none
-PropagateResourceLimits=NONE
-ReturnToService=2
-SlurmdTimeout=5
-SlurmctldTimeout=5
-MessageTimeout=5
-KillWait=1
-InactiveLimit=0
-SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,bf_resolution=1,sched_min_interval=0,sched_interval=2,batch_sched_delay=0
-{nodes}
-PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-PartitionName=other Nodes=ALL MaxTime=INFINITE State=UP
-"""
-
-
-_BOOKS = """
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
-DbdHost={host}
-DbdAddr={address}
-DbdPort={books}
-SlurmUser=root
-StorageType=accounting_storage/mysql
-StorageHost=localhost
-StorageLoc=gadgettest
-StorageUser=root
-LogFile={folder}/slurmdbd.log
-PidFile={folder}/slurmdbd.pid
-"""
 
 
 def why_no_slurm() -> str:
@@ -124,10 +65,11 @@ class SlurmCluster:
         topology: str = "",
         forget_seconds: int = 300,
         memory_mib: int = 0,
+        accounts: Sequence[str] = (),
     ) -> None:
         """`topology` is what topology.conf says; without it all nodes are under one switch.
 
-        Memory counts if nodes are said to have any.
+        Memory counts if nodes are said to have any. Root may charge jobs to these accounts.
 
         The queue forgets a job so long after its end, and the books never do.
         """
@@ -137,6 +79,7 @@ class SlurmCluster:
         self._wires = wires
         self._forget_seconds = forget_seconds
         self._memory_mib = memory_mib
+        self._accounts = tuple(accounts)
         self._topology = topology or f"SwitchName=switch Nodes={','.join(gpus)}\n"
         self._daemons: dict[str, Process] = {}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
@@ -155,6 +98,7 @@ class SlurmCluster:
         self._start_daemon("munged", self._munged())
         self._wait((self.folder / "munge.socket").exists, "munged")
         self._start_books()
+        self._open_accounts()
         self.start_controller()
         for name in self.gpus:
             self.start_node(name)
@@ -265,8 +209,8 @@ class SlurmCluster:
             "forget": self._forget_seconds,
             "nodes": "\n".join(lines),
         }
-        (self.folder / "slurm.conf").write_text(_CONF.format(**said))
-        (self.folder / "slurmdbd.conf").write_text(_BOOKS.format(**said))
+        (self.folder / "slurm.conf").write_text(CONF.format(**said))
+        (self.folder / "slurmdbd.conf").write_text(BOOKS.format(**said))
         (self.folder / "slurmdbd.conf").chmod(0o600)
         (self.folder / "gres.conf").write_text("\n".join(gres) + "\n")
         (self.folder / "topology.conf").write_text(self._topology)
@@ -297,6 +241,15 @@ class SlurmCluster:
         self._wait((self.folder / "mariadb.socket").exists, "mariadbd")
         self._start_daemon("slurmdbd", ["slurmdbd", "-D"])
         self._wait(lambda: self.run("sacctmgr", "--noheader", "show", "cluster").returncode == 0, "slurmdbd")
+
+    def _open_accounts(self) -> None:
+        """Before slurmctld is there: news that come while it starts can make it hang."""
+        orders = [("cluster", "gadgettest")] if self._accounts else []
+        for name in self._accounts:
+            orders += [("account", name), ("user", "root", f"account={name}")]
+        for words in orders:
+            told = self.run("sacctmgr", "--immediate", "add", *words)
+            assert told.returncode == 0, told.stdout + told.stderr
 
     def _munged(self) -> list[str]:
         files = {"socket": "munge.socket", "key-file": "munge.key", "pid-file": "munged.pid"}

@@ -65,7 +65,16 @@ def command(script: str, folder: Path, name: str, steps: int, sample_ms: float) 
     return (sys.executable, str(EXAMPLES / script), *map(str, words), "--loss-file", losses)
 
 
-def build_job(folder: Path, name: str, script: str, *, steps: int, sample_ms: float, most: int) -> Job:
+def build_job(
+    folder: Path,
+    name: str,
+    script: str,
+    *,
+    steps: int,
+    sample_ms: float,
+    most: int,
+    restart_seconds: float = 4,
+) -> Job:
     return Job(
         name=name,
         resources=Resources({"gpu": 1}),
@@ -75,7 +84,7 @@ def build_job(folder: Path, name: str, script: str, *, steps: int, sample_ms: fl
         work=float(steps * BATCH),
         utility=Log(100),
         min_runtime_seconds=4,
-        restart_seconds=2,
+        restart_seconds=restart_seconds,
         program=Program(
             command=command(script, folder, name, steps, sample_ms),
             checkpoint_grace_seconds=20,
@@ -115,7 +124,8 @@ def test_a_job_is_resized_from_two_to_three_to_one_and_learns_as_if_nothing_were
         "sbatch", "--parsable", "--nodelist=s2", "--gres=gpu:1", "--output=/dev/null", "--wrap=sleep 600"
     ).stdout.strip()
     wait_until(lambda: slurm.states()["s2"] == "mixed")
-    job = build_job(tmp_path, "job", "train_ring.py", steps=steps, sample_ms=10, most=3)
+    # Restarts that cost most of a slot are not worth a third worker.
+    job = build_job(tmp_path, "job", "train_ring.py", steps=steps, sample_ms=10, most=3, restart_seconds=0.5)
     with serving(home) as running, Witness(slurm, [job]) as witness:
         running.service.submit((job,))
         wait_until(lambda: witness.size("job") == 2 and steps_done(tmp_path, "job") >= 10, 60)

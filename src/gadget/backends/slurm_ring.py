@@ -165,9 +165,10 @@ class SlurmRing(RingCourse):
         moves = self._come_up()
         if standing is Standing.OVER and self._may_hear_more(now):
             return moves, None
+        self._judge()
         if standing is Standing.OVER:
             self._close(look)
-        self._judge()
+            self._judge()
         if standing is Standing.WAITING and self._leaving is None and not self._broken:
             self._waiting_since = self._waiting_since or now
             if now - self._waiting_since > patience and look.jobs:

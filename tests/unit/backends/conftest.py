@@ -23,11 +23,9 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
     """One that tests may hurt: they leave it whole."""
     if why := why_no_slurm():
         pytest.skip(why)
-    cluster = SlurmCluster(tmp_path_factory.mktemp("slurm"), GPUS)
+    cluster = SlurmCluster(tmp_path_factory.mktemp("slurm"), GPUS, accounts=("lab", "theirs"))
     try:
         cluster.start()
-        cluster.run("sacctmgr", "-i", "add", "account", "lab,theirs")
-        cluster.run("sacctmgr", "-i", "add", "user", "root", "account=lab,theirs")
         yield cluster
     finally:
         cluster.stop()
@@ -55,7 +53,7 @@ class Bench:
         self.instance = uuid.uuid4().hex
         self.commands = folder.with_name("commands")
         """What stands here is run in place of Slurm's own."""
-        self.commands.mkdir()
+        self.commands.mkdir(parents=True)
         self.engines: list[Engine] = []
 
     def build(self, **settings: object) -> Engine:
@@ -64,6 +62,12 @@ class Bench:
         engine = Engine(build_slurm(self.folder, self.instance, environment=environment, **settings))
         self.engines.append(engine)
         return engine
+
+    def beside(self) -> "Bench":
+        """Another service, with a folder of its own."""
+        other = Bench(self.slurm, self.folder.with_name("beside") / "engine")
+        other.engines = self.engines
+        return other
 
     def replace(self, command: str, script: str) -> Path:
         """Let engines run this `sh` in place of a command of Slurm; $real is the command itself."""

@@ -76,33 +76,6 @@ def test_a_ring_for_which_there_is_no_room_after_all_is_taken_out_of_the_queue(b
     bench.slurm.run("scancel", number)
 
 
-def test_rings_through_lost_nodes_break_and_others_go_on(bench: Bench) -> None:
-    engine = bench.build()
-    killed, paused = build_launch("killed", 1, ["s0", "s1"], OBEY), build_launch("paused", 2, ["s2"], OBEY)
-    spared = build_launch("spared", 3, ["s0"], OBEY)
-    for order in (killed, paused, spared):
-        engine.backend.launch(order)
-    for order in (killed, paused, spared):
-        engine.wait_for(order.key, RingPhase.RUNNING)
-    bench.slurm.kill_node("s1")
-    bench.slurm.pause_node("s2")
-    try:
-        engine.wait(lambda: len(find(engine, ServerWentAway)) == 2, "the loss")
-        for order in (killed, paused):
-            assert engine.wait_until_over(order.key).phase is RingPhase.TAKEN
-        assert sorted(report.server for report in find(engine, ServerWentAway)) == ["s1", "s2"]
-        engine.backend.launch(build_launch("more", 3, ["s1"], TELL))
-        assert "s1 is away" in engine.wait_until_over(RingKey("more", 3)).reason
-    finally:
-        bench.slurm.start_node("s1")
-        bench.slurm.resume_nodes()
-    engine.wait(lambda: len(find(engine, ServerCameBack)) == 2, "the return")
-    again = build_launch("more", 4, ["s1", "s2"], TELL)
-    engine.backend.launch(again)
-    assert engine.wait_until_over(again.key).phase is RingPhase.FINISHED
-    assert engine.surveyed()[spared.key] is RingPhase.RUNNING
-
-
 def test_a_node_that_is_drained_is_away_and_its_rings_may_leave_in_good_order(bench: Bench) -> None:
     engine = bench.build()
     order = build_launch("job", 1, ["s0", "s1"], OBEY)
@@ -121,45 +94,39 @@ def test_a_node_that_is_drained_is_away_and_its_rings_may_leave_in_good_order(be
     assert find(engine, ServerCameBack) == [ServerCameBack("s1")]
 
 
-def test_while_slurm_does_not_answer_rings_go_on_and_orders_are_refused(bench: Bench) -> None:
+def test_while_slurm_does_not_answer_rings_go_on_and_a_service_that_knows_the_cluster_may_start(
+    bench: Bench,
+) -> None:
     engine = bench.build()
     order = build_launch("job", 1, ["s0", "s1"], OBEY)
     engine.backend.launch(order)
     engine.wait_for(order.key, RingPhase.RUNNING)
     bench.slurm.stop_controller()
     try:
+        late = bench.beside().build(known=build_cluster())
+        assert late.inventory.cluster == build_cluster()
         engine.wait(lambda: find(engine, EngineWentAway))
         with pytest.raises(EngineAway):
             engine.backend.launch(build_launch("more", 1, ["s2"], TELL))
         with pytest.raises(EngineAway):
             engine.dismiss(order.key, 1)
-        with pytest.raises(EngineAway):
-            engine.backend.survey()
+        for one in (engine, late):
+            with pytest.raises(EngineAway):
+                one.backend.survey()
         workers = find_workers(bench.instance)
         assert workers
     finally:
         bench.slurm.start_controller()
-    engine.wait(lambda: find(engine, EngineCameBack))
+    for one in (engine, late):
+        one.wait(lambda one=one: find(one, EngineCameBack))
     assert engine.surveyed() == {order.key: RingPhase.RUNNING}
+    assert late.surveyed() == {}
     assert set(workers) & set(find_workers(bench.instance))
     engine.dismiss(order.key, 60)
     assert engine.wait_until_over(order.key).phase is RingPhase.STOPPED
     assert engine.phases(order.key) == [RingPhase.RUNNING, RingPhase.STOPPING, RingPhase.STOPPED]
-
-
-def test_a_service_may_start_while_slurm_is_away_if_it_knows_the_cluster(bench: Bench) -> None:
-    bench.slurm.stop_controller()
-    try:
-        engine = bench.build(known=build_cluster())
-        assert engine.inventory.cluster == build_cluster()
-        with pytest.raises(EngineAway):
-            engine.backend.survey()
-    finally:
-        bench.slurm.start_controller()
-    engine.wait(lambda: find(engine, EngineCameBack))
-    assert engine.surveyed() == {}
-    engine.backend.launch(build_launch("job", 1, ["s0"], TELL))
-    assert engine.wait_until_over(RingKey("job", 1)).phase is RingPhase.FINISHED
+    late.backend.launch(build_launch("job", 1, ["s0"], TELL))
+    assert late.wait_until_over(RingKey("job", 1)).phase is RingPhase.FINISHED
 
 
 def test_a_job_of_this_instance_that_nobody_wrote_down_is_cancelled_and_its_number_is_a_fence(

@@ -161,6 +161,12 @@ def test_ranks_that_break_because_slurm_takes_them_are_taken(course: Course, sta
     assert course.ring.phase is RingPhase.TAKEN
 
 
+def test_ranks_that_broke_between_two_looks_are_taken_too(course: Course) -> None:
+    course.run()
+    course.write("0.exit", "1.exit", text="143\n")
+    assert course.look("CANCELLED") is RingPhase.TAKEN
+
+
 def test_a_crash_stays_the_jobs_fault_though_we_cancel_what_is_left(course: Course) -> None:
     course.run()
     course.write("0.exit", text="3\n")
