@@ -7,7 +7,6 @@ Everything is in one folder and listens on ports that were free; it is ended by 
 `scripts/setup-slurm` installs what it needs.
 """
 
-import atexit
 import os
 import shlex
 import shutil
@@ -15,10 +14,10 @@ import signal
 import socket
 import stat
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -298,9 +297,10 @@ class SlurmCluster:
     def _is_step_daemon(self, process: Process, name: str) -> bool:
         try:
             command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
-            spool = f"{self.folder}/spool-{name}"
+            # One whose socket there is gone still writes to the node's log.
+            its = (f"{self.folder}/spool-{name}", f"{self.folder}/slurmd-{name}.log")
             return b"slurmstepd" in command and any(
-                str(path.readlink()).startswith(spool) for path in Path(f"/proc/{process.pid}/fd").iterdir()
+                str(path.readlink()).startswith(its) for path in Path(f"/proc/{process.pid}/fd").iterdir()
             )
         except OSError:
             return False
@@ -315,7 +315,8 @@ class SlurmCluster:
             except OSError:
                 continue
             env = read_environment(process)
-            if mark in command or (env.get("SLURM_CONF") == self._conf and "SLURM_JOB_ID" in env):
+            is_step = "SLURM_JOB_ID" in env or b"slurmstepd" in command
+            if mark in command or (env.get("SLURM_CONF") == self._conf and is_step):
                 left.append(process.pid)
         return left
 
@@ -340,17 +341,22 @@ def _find_ports(count: int) -> list[int]:
     return ports
 
 
-@cache
-def shared_slurm() -> SlurmCluster:
-    """One for all tests of this process, started when it is first asked for and ended with the process."""
-    folder = tempfile.TemporaryDirectory(prefix="gadget-slurm-")
-    cluster = SlurmCluster(Path(folder.name), {"s0": 4, "s1": 4, "s2": 2})
-    atexit.register(folder.cleanup)
-    atexit.register(cluster.stop)
-    cluster.start()
-    # Programs that tests start find it too.
-    os.environ.update(cluster.environment)
-    return cluster
+@contextmanager
+def running_slurm(folder: Path, gpus: Mapping[str, int]) -> Iterator[SlurmCluster]:
+    """One that programs find by their environment; afterwards nothing of it is left."""
+    cluster = SlurmCluster(folder, gpus)
+    before = {name: os.environ.get(name) for name in cluster.environment}
+    try:
+        cluster.start()
+        os.environ.update(cluster.environment)
+        yield cluster
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+        cluster.stop()
+        assert cluster.find_left() == []
 
 
 def build_slurm(folder: Path, instance: str, gbps: float = 0.1, **settings: Any) -> SlurmBackend:
