@@ -184,18 +184,30 @@ class Training:
         return path
 
 
-def train_alone(jobs: Sequence[Training], folder: Path) -> dict[str, dict[int, float]]:
-    """The losses of each job when nothing disturbs it."""
+@contextmanager
+def training_alone(
+    jobs: Sequence[Training], folder: Path
+) -> Iterator[Callable[[], dict[str, dict[int, float]]]]:
+    """Each job where nothing disturbs it, meanwhile; the losses are given when they are asked for."""
     files = {job.name: folder / f"{job.name}.alone" for job in jobs}
     trainings = [subprocess.Popen(job.command(files[job.name], sample_ms=0)) for job in jobs]
-    assert [training.wait(120) for training in trainings] == [0] * len(jobs)
-    return {name: read_losses(path) for name, path in files.items()}
+
+    def finish() -> dict[str, dict[int, float]]:
+        assert [training.wait(120) for training in trainings] == [0] * len(jobs)
+        return {name: read_losses(path) for name, path in files.items()}
+
+    try:
+        yield finish
+    finally:
+        for training in trainings:
+            training.kill()
+            training.wait()
 
 
 RING = Training("ring-e2e", "train_ring.py", steps=480, batch=24, sample_ms=8, workers=4, scale=20)
 # The first is worth more than the ring and less than the others: who comes and goes makes it shrink and grow.
 FIRST, *OTHERS = TORCH = [
-    Training("torch0-e2e", "train_torch.py", steps=220, batch=12, sample_ms=15, workers=3, scale=100),
+    Training("torch0-e2e", "train_torch.py", steps=200, batch=12, sample_ms=15, workers=3, scale=100),
     Training("torch1-e2e", "train_torch.py", steps=60, batch=12, sample_ms=15, workers=2, scale=500),
     Training("torch2-e2e", "train_torch.py", steps=60, batch=12, sample_ms=15, workers=2, scale=500),
 ]
@@ -225,15 +237,16 @@ def test_jobs_on_ray_grow_shrink_lose_a_node_and_learn_the_same(
         wait_for(lambda: losses(FIRST).get(FIRST.steps))
         lost = next(name for name in service.wait_for_ring(RING.name, 4) if name != "s2")
         ray_cluster.signal_raylet(lost, signal.SIGKILL)
-        wait_for(lambda: f"server {lost} went away" in service.run("events", "-n", "1000"))
-        ray_cluster.end_node(lost)
-        ray_cluster.start_node(lost)
-        wait_for(lambda: all(losses(job).get(job.steps) for job in (RING, *TORCH)))
+        with training_alone((RING, *TORCH), tmp_path) as finish:
+            wait_for(lambda: f"server {lost} went away" in service.run("events", "-n", "1000"))
+            ray_cluster.end_node(lost)
+            ray_cluster.start_node(lost)
+            wait_for(lambda: all(losses(job).get(job.steps) for job in (RING, *TORCH)))
+            trained = finish()
         for name in files:
             wait_for(lambda name=name: service.show(name)["status"] == "finished")
         wait_for(lambda: f"server {lost} came back" in service.run("events", "-n", "1000"))
         rings = read_history(ray_cluster)
-    trained = train_alone((RING, *TORCH), tmp_path)
     for job in (RING, *TORCH):
         alone = trained[job.name]
         assert losses(job) == pytest.approx(alone, rel=ROUNDING, abs=0), job.name
