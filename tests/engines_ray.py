@@ -63,7 +63,9 @@ class RayCluster:
     def start(self) -> None:
         self.wires.make()
         self.start_head()
-        self.link = RayLink(self.address, enter=self.enter, log=self._folder / "driver.log")
+        self.link = RayLink(
+            self.address, enter=self.enter, log=self._folder / "driver.log", silence_seconds=6.0
+        )
         self.link.open()
         for server in self.cluster.servers:
             self.start_node(server.name)

@@ -105,13 +105,13 @@ class Service:
     def show(self, job: str) -> Any:
         return json.loads(self.run("job", "show", job, "-o", "json"))
 
-    def wait_for_ring(self, job: str) -> list[str]:
-        """The servers of its ring, once it has one that runs."""
+    def wait_for_ring(self, job: str, size: int) -> list[str]:
+        """The servers of its ring, once it has one of this size that runs."""
         found: list[list[str]] = []
 
         def look() -> list[list[str]]:
             ring = self.show(job)["ring"]
-            if ring is not None and ring["phase"] == "running":
+            if ring is not None and ring["phase"] == "running" and len(ring["workers"]) == size:
                 found.append(ring["workers"])
             return found
 
@@ -155,6 +155,8 @@ class Training:
     batch: int
     sample_ms: float
     workers: int
+    scale: float
+    """What it is worth beside the others."""
 
     def command(self, losses: Path, *, sample_ms: float) -> list[str]:
         words = ["--steps", self.steps, "--batch", self.batch, "--sample-ms", sample_ms]
@@ -170,8 +172,8 @@ class Training:
             "bandwidth_gbps": 0.02,
             "rate": SLOT_SECONDS * 1000 / self.sample_ms,
             "work": self.steps * self.batch,
-            "utility": {"kind": "log", "scale": 100},
-            "min_runtime_seconds": 4,
+            "utility": {"kind": "log", "scale": self.scale},
+            "min_runtime_seconds": 1,
             "run": {
                 "command": self.command(folder / f"{self.name}.losses", sample_ms=self.sample_ms),
                 "checkpoint_grace_seconds": 20,
@@ -181,16 +183,33 @@ class Training:
         path.write_text(json.dumps({"version": 1, "jobs": [job]}))
         return path
 
-    def train_alone(self, folder: Path) -> dict[int, float]:
-        """The losses when nothing disturbs it."""
-        losses = folder / f"{self.name}.alone"
-        subprocess.run(self.command(losses, sample_ms=0), check=True, capture_output=True, timeout=120)
-        return read_losses(losses)
+
+@contextmanager
+def training_alone(
+    jobs: Sequence[Training], folder: Path
+) -> Iterator[Callable[[], dict[str, dict[int, float]]]]:
+    """Each job where nothing disturbs it, meanwhile; the losses are given when they are asked for."""
+    files = {job.name: folder / f"{job.name}.alone" for job in jobs}
+    trainings = [subprocess.Popen(job.command(files[job.name], sample_ms=0)) for job in jobs]
+
+    def finish() -> dict[str, dict[int, float]]:
+        assert [training.wait(120) for training in trainings] == [0] * len(jobs)
+        return {name: read_losses(path) for name, path in files.items()}
+
+    try:
+        yield finish
+    finally:
+        for training in trainings:
+            training.kill()
+            training.wait()
 
 
-RING = Training("ring-e2e", "train_ring.py", steps=320, batch=24, sample_ms=8, workers=4)
-TORCH = [
-    Training(f"torch{k}-e2e", "train_torch.py", steps=50, batch=12, sample_ms=15, workers=2) for k in range(3)
+RING = Training("ring-e2e", "train_ring.py", steps=720, batch=24, sample_ms=8, workers=4, scale=20)
+# The first is worth more than the ring and less than the others: who comes and goes makes it shrink and grow.
+FIRST, *OTHERS = TORCH = [
+    Training("torch0-e2e", "train_torch.py", steps=200, batch=12, sample_ms=15, workers=3, scale=100),
+    Training("torch1-e2e", "train_torch.py", steps=60, batch=12, sample_ms=15, workers=2, scale=500),
+    Training("torch2-e2e", "train_torch.py", steps=60, batch=12, sample_ms=15, workers=2, scale=500),
 ]
 
 
@@ -207,33 +226,36 @@ def test_jobs_on_ray_grow_shrink_lose_a_node_and_learn_the_same(
         return read_losses(tmp_path / f"{job.name}.losses")
 
     with service.serving(*options) as process:
-        service.run("submit", str(files[RING.name]), str(files[TORCH[0].name]))
-        wait_for(lambda: len(losses(RING)) > 10)
-        service.run("submit", *(str(files[job.name]) for job in TORCH[1:]))
-        wait_for(lambda: all(losses(job) for job in TORCH))
+        service.run("submit", str(files[RING.name]), str(files[FIRST.name]))
+        wait_for(lambda: losses(RING) and losses(FIRST))
+        service.run("submit", *(str(files[job.name]) for job in OTHERS))
+        wait_for(lambda: all(losses(job) for job in OTHERS))
         process.kill()
         process.wait()
     with service.serving(*options):
         assert "goes on" in service.run("events", "-n", "1000")
-        lost = service.wait_for_ring(RING.name)[-1]
+        wait_for(lambda: losses(FIRST).get(FIRST.steps))
+        lost = next(name for name in service.wait_for_ring(RING.name, 4) if name != "s2")
         ray_cluster.signal_raylet(lost, signal.SIGKILL)
-        wait_for(lambda: f"server {lost} went away" in service.run("events", "-n", "1000"))
-        ray_cluster.end_node(lost)
-        ray_cluster.start_node(lost)
-        wait_for(lambda: all(losses(job).get(job.steps) for job in (RING, *TORCH)))
+        with training_alone((RING, *TORCH), tmp_path) as finish:
+            wait_for(lambda: f"server {lost} went away" in service.run("events", "-n", "1000"))
+            ray_cluster.end_node(lost)
+            ray_cluster.start_node(lost)
+            wait_for(lambda: all(losses(job).get(job.steps) for job in (RING, *TORCH)))
+            trained = finish()
         for name in files:
             wait_for(lambda name=name: service.show(name)["status"] == "finished")
-        assert f"server {lost} came back" in service.run("events", "-n", "1000")
+        wait_for(lambda: f"server {lost} came back" in service.run("events", "-n", "1000"))
         rings = read_history(ray_cluster)
     for job in (RING, *TORCH):
-        alone = job.train_alone(tmp_path)
+        alone = trained[job.name]
         assert losses(job) == pytest.approx(alone, rel=ROUNDING, abs=0), job.name
         assert list(alone) == list(range(1, job.steps + 1))
         assert alone[job.steps] < alone[1]
     sizes = {name: [len(ring.workers) for ring in rings if ring.job == name] for name in files}
-    for kind in ([RING], TORCH):
-        assert any(a < b for job in kind for a, b in pairwise(sizes[job.name])), sizes
-        assert any(a > b for job in kind for a, b in pairwise(sizes[job.name])), sizes
+    for job in (RING, FIRST):
+        assert any(a < b for a, b in pairwise(sizes[job.name])), sizes
+        assert any(a > b for a, b in pairwise(sizes[job.name])), sizes
     judge(rings, [read_jobs(path)[0] for path in files.values()], read_decided(service.home))
 
 
