@@ -4,7 +4,7 @@ import base64
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ import pytest
 
 from gadget.backends.backend import (
     ClusterFound,
-    EngineAway,
     EngineCameBack,
     EngineWentAway,
     RingPhase,
@@ -27,7 +26,6 @@ from gadget.backends.ray_cluster import CORE
 from gadget.backends.ray_engine import RayBackend
 from gadget.backends.ray_link import RayLink
 from gadget.errors import BadOption, MissingPackage, Unreachable
-from tests import engines
 from tests.engines import OBEY, STUBBORN, TELL, Engine, build_cluster, build_launch, find_workers
 from tests.engines_ray import HEAD, RayCluster, read_words
 
@@ -315,42 +313,5 @@ def test_where_no_ray_answers_it_says_so(tmp_path: Path, monkeypatch: pytest.Mon
         RayBackend(RayLink("127.0.0.1:1"), tmp_path, "i").open(print)
 
 
-def test_a_head_that_goes_is_told_and_when_it_is_back_so_is_what_is_left(
-    ray_cluster: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engines, "PATIENCE_SECONDS", 90.0)
-    with opened(ray_cluster, tmp_path) as engine:
-        order = build_launch("job", 1, ["s0", "s1"], OBEY)
-        engine.backend.launch(order)
-        engine.wait_for(order.key, RingPhase.RUNNING)
-        ray_cluster.kill_head()
-        engine.wait(lambda: has(engine, EngineWentAway))
-        for ask in (engine.backend.survey, lambda: engine.backend.launch(order)):
-            refuses(ask)
-        refuses(lambda: engine.dismiss(order.key, 1))
-        for server in build_cluster().servers:
-            ray_cluster.end_node(server.name)
-        ray_cluster.start_head()
-        for server in build_cluster().servers:
-            ray_cluster.start_node(server.name)
-        engine.wait(lambda: has(engine, EngineCameBack))
-        engine.wait(lambda: engine.surveyed() == {order.key: RingPhase.FAILED})
-        ray_cluster.wait_for_nodes()
-        engine.wait(lambda: not set(build_cluster().server_by_name) - returned(engine))
-        again = build_launch("job", 2, ["s0", "s2"], TELL)
-        engine.backend.launch(again)
-        end = engine.wait_until_over(again.key)
-        assert end.phase is RingPhase.FINISHED, end.reason
-
-
-def refuses(ask: Callable[[], object]) -> None:
-    with pytest.raises(EngineAway):
-        ask()
-
-
 def has(engine: Engine, kind: type) -> bool:
     return any(isinstance(one, kind) for one in list(engine.reports))
-
-
-def returned(engine: Engine) -> set[str]:
-    return {one.server for one in list(engine.reports) if isinstance(one, ServerCameBack)}
