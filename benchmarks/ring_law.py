@@ -8,15 +8,15 @@ import json
 import statistics
 import sys
 import tempfile
-import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.parts.ring_endings import Endings
 from benchmarks.parts.table import Row, print_head, print_row
 
-from gadget.backends.backend import Launch, Report, RingKey, RingMoved, RingPhase
+from gadget.backends.backend import Launch, RingKey
 from gadget.backends.local import LocalBackend
 from gadget.backends.netns import why_no_namespaces
 from gadget.model.cluster import Cluster, Link, Server
@@ -48,18 +48,10 @@ def engine() -> Iterator[Runs]:
         ("switch",),
         tuple(Link((name, "switch"), GBPS) for name in HOSTS),
     )
-    over: dict[RingKey, RingMoved] = {}
-    news = threading.Condition()
-
-    def take(report: Report) -> None:
-        if isinstance(report, RingMoved) and report.phase.is_over:
-            with news:
-                over[report.key] = report
-                news.notify_all()
-
+    endings = Endings()
     with tempfile.TemporaryDirectory() as folder:
         backend = LocalBackend(cluster, Path(folder), uuid.uuid4().hex, network="namespaces")
-        backend.open(take)
+        backend.open(endings.take)
         numbers = iter(range(1, 1000))
 
         def run(*rings: Sequence[str]) -> list[float]:
@@ -67,10 +59,7 @@ def engine() -> Iterator[Runs]:
             orders = [build_order(RingKey(f"ring{place}", number), ring) for place, ring in enumerate(rings)]
             for order in orders:
                 backend.launch(order)
-            with news:
-                assert news.wait_for(lambda: all(order.key in over for order in orders), MOST_SECONDS)
-            ends = [over[order.key] for order in orders]
-            assert all(end.phase is RingPhase.FINISHED for end in ends), ends
+            endings.wait([order.key for order in orders], MOST_SECONDS)
             logs = [backend.read_log(order.key.job, rank=0, lines=1) for order in orders]
             return [statistics.median(json.loads(log)) for log in logs]
 

@@ -3,7 +3,6 @@
 import json
 import statistics
 import sys
-import threading
 import time
 import uuid
 from collections import Counter
@@ -13,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.parts.engine_stage import GBPS, GPUS, RACKS, SERVERS, Change, Placements, Stage, wait
+from benchmarks.parts.ring_endings import Endings
 
-from gadget.backends.backend import Backend, Launch, Report, RingKey, RingMoved, RingPhase
+from gadget.backends.backend import Backend, Launch, RingKey
 from gadget.model.cluster import Cluster
 from gadget.model.job import ActiveJob, Job
 from gadget.model.program import Program
@@ -70,29 +70,20 @@ def run(stage: Stage, placements: Placements) -> dict[str, float]:
     """Mean seconds of an all-reduce of each job, while all of them go round."""
     gate = stage.folder / uuid.uuid4().hex
     gate.mkdir()
-    over: dict[RingKey, RingMoved] = {}
-    news = threading.Condition()
-
-    def take(report: Report) -> None:
-        if isinstance(report, RingMoved) and report.phase.is_over:
-            with news:
-                over[report.key] = report
-                news.notify_all()
-
+    endings = Endings()
     backend = stage.build(gate / "engine", uuid.uuid4().hex)
-    backend.open(take)
+    backend.open(endings.take)
     try:
         orders = [_build_order(name, workers, gate) for name, workers in placements.items()]
         for order in orders:
             backend.launch(order)
-        wait(lambda: over or all((gate / f"{name}.ready").exists() for name in placements), 120)
+        keys = [order.key for order in orders]
+        ready = [gate / f"{name}.ready" for name in placements]
+        wait(lambda: endings.has_any(keys) or all(path.exists() for path in ready), 120)
         (gate / "go").touch()
         time.sleep(WINDOW_SECONDS)
         (gate / "stop").touch()
-        with news:
-            news.wait_for(lambda: all(order.key in over for order in orders), 60)
-        if bad := [move for move in over.values() if move.phase is not RingPhase.FINISHED]:
-            raise RuntimeError(f"a ring did not finish: {bad}")
+        endings.wait(keys, 60)
         return {order.key.job: _read_mean(backend, order) for order in orders}
     finally:
         backend.close(keep_rings=False)
