@@ -118,7 +118,7 @@ def has_finished(running: Running, name: str) -> bool:
 def test_a_job_is_resized_from_two_to_three_to_one_and_learns_as_if_nothing_were(
     slurm: SlurmCluster, tmp_path: Path
 ) -> None:
-    steps, home = 220, tmp_path / "home"
+    steps, home = 300, tmp_path / "home"
     # Somebody else's.
     held = slurm.run(
         "sbatch", "--parsable", "--nodelist=s2", "--gres=gpu:1", "--output=/dev/null", "--wrap=sleep 600"
@@ -135,7 +135,7 @@ def test_a_job_is_resized_from_two_to_three_to_one_and_learns_as_if_nothing_were
         wait_until(lambda: steps_done(tmp_path, "job") >= before + 10, 60)
         slurm.run("scontrol", "update", "nodename=s1,s2", "state=drain", "reason=test")
         wait_until(lambda: witness.size("job") == 1, 60)
-        wait_until(lambda: has_finished(running, "job"), 60)
+        wait_until(lambda: has_finished(running, "job"), 120)
     assert witness.judge_books() >= 3
     assert witness.faults == []
     assert {len(order) for _, _, order in witness.orders} == {1, 2, 3}
