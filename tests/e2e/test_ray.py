@@ -204,7 +204,7 @@ def training_alone(
             training.wait()
 
 
-RING = Training("ring-e2e", "train_ring.py", steps=720, batch=24, sample_ms=8, workers=4, scale=20)
+RING = Training("ring-e2e", "train_ring.py", steps=1000, batch=24, sample_ms=8, workers=4, scale=20)
 # The first is worth more than the ring and less than the others: who comes and goes makes it shrink and grow.
 FIRST, *OTHERS = TORCH = [
     Training("torch0-e2e", "train_torch.py", steps=200, batch=12, sample_ms=15, workers=3, scale=100),
