@@ -6,10 +6,13 @@ tests need is installed and lies beside the project, and a check that did not ru
 """
 
 import os
+import re
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.engines import build_cluster
 from tests.engines_ray import RayCluster, running_ray
@@ -21,8 +24,7 @@ settings.register_profile("ci", settings.get_profile("usual"), derandomize=True)
 _IS_CI = os.environ.get("CI") == "true"
 settings.load_profile("ci" if _IS_CI else "usual")
 
-_FIXTURES = {"ray": {"ray_cluster", "machines"}, "slurm": {"slurm"}}
-_ENGINES = tuple(_FIXTURES)
+_ENGINE = re.compile(r"/test_(ray|slurm)(?:_\w+)?\.py|^tests/contract/.*\[(ray|slurm)\b")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -37,26 +39,28 @@ def pytest_runtest_makereport(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that need a real Ray or Slurm are marked; those of one engine share a process and its start.
-
-    They take longest, so they come first.
-    """
+    """Tests of a real Ray or Slurm are marked, and come first: they take longest."""
     for item in items:
-        if engine := _find_engine(item):
+        if find_engine(item.nodeid):
             item.add_marker(pytest.mark.engines)
-            item.add_marker(pytest.mark.xdist_group(engine))
-    items.sort(key=lambda item: item.get_closest_marker("engines") is None)
+    items.sort(key=lambda item: not find_engine(item.nodeid))
 
 
-def _find_engine(item: pytest.Item) -> str:
-    """By what a test is given, or where it stands."""
-    given = getattr(item, "callspec", None)
-    if given is not None and given.params.get("bench") in _ENGINES:
-        return str(given.params["bench"])
-    fixtures = set(getattr(item, "fixturenames", ()))
-    found = [engine for engine in _ENGINES if fixtures & _FIXTURES[engine]]
-    found += [engine for engine in _ENGINES if item.path.stem == f"test_{engine}_engine"]
-    return found[0] if found else ""
+class _EngineScheduling(LoadScopeScheduling):
+    """Tests of one engine follow each other in one process, so that it starts once; others go anywhere."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return find_engine(nodeid) or nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    return _EngineScheduling(config, log)
+
+
+def find_engine(nodeid: str) -> str:
+    """The engine that a test is about, by its file or its parameter; empty if it is about none."""
+    found = _ENGINE.search(nodeid)
+    return found[1] or found[2] if found else ""
 
 
 @pytest.fixture(scope="session")

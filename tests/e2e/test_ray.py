@@ -230,10 +230,12 @@ def test_jobs_on_ray_grow_shrink_lose_a_node_and_learn_the_same(
         wait_for(lambda: losses(RING) and losses(FIRST))
         service.run("submit", *(str(files[job.name]) for job in OTHERS))
         wait_for(lambda: all(losses(job) for job in OTHERS))
+        service.wait_for_ring(RING.name)
         process.kill()
         process.wait()
     with service.serving(*options):
-        assert "goes on" in service.run("events", "-n", "1000")
+        told = service.run("events", "-n", "1000")
+        assert "goes on" in told, told
         wait_for(lambda: losses(FIRST).get(FIRST.steps))
         lost = next(name for name in service.wait_for_ring(RING.name, 4) if name != "s2")
         ray_cluster.signal_raylet(lost, signal.SIGKILL)
