@@ -105,13 +105,14 @@ class Service:
     def show(self, job: str) -> Any:
         return json.loads(self.run("job", "show", job, "-o", "json"))
 
-    def wait_for_ring(self, job: str, size: int) -> list[str]:
-        """The servers of its ring, once it has one of this size that runs."""
+    def wait_for_ring(self, job: str, size: int | None = None) -> list[str]:
+        """The servers of its ring, once it has one that runs, of this size if one is said."""
         found: list[list[str]] = []
 
         def look() -> list[list[str]]:
             ring = self.show(job)["ring"]
-            if ring is not None and ring["phase"] == "running" and len(ring["workers"]) == size:
+            is_up = ring is not None and ring["phase"] == "running"
+            if is_up and size in (None, len(ring["workers"])):
                 found.append(ring["workers"])
             return found
 
