@@ -13,7 +13,7 @@ from itertools import chain
 
 from benchmarks.parts import engine_placements as placements
 from benchmarks.parts import engine_resizes as resizes
-from benchmarks.parts.engine_stage import ENGINES, GBPS, Stage, staged
+from benchmarks.parts.engine_stage import ENGINES, GBPS, Placements, Stage, staged
 from benchmarks.parts.table import Row, print_head, print_row
 from tests.engines_slurm import why_no_slurm
 
@@ -21,7 +21,7 @@ from gadget.backends.netns import why_no_namespaces
 
 PROGRAMS = {"NumPy ring": ("train_ring.py", 3), "PyTorch DDP": ("train_torch.py", 1)}
 BATCHES = ((1, False), (2, False), (3, False), (4, True), (5, True), (6, True))
-# Placement by us must not be slower than the engine's own, but for the noise of a shared machine.
+# What the noise of a shared machine may add where both place alike.
 SLOWEST = 1.15
 
 
@@ -62,7 +62,7 @@ def measure_placements(stage: Stage, *, quick: bool) -> Iterator[Row]:
             changes = placements.draw_changes(seed, some_leave=some_leave)
             theirs = default(changes)
             ours = placements.place(stage.cluster, {job: len(workers) for job, workers in theirs.items()})
-            seconds = [statistics.mean(placements.run(stage, one).values()) for one in (theirs, ours)]
+            seconds = measure_both(stage, theirs, ours)
             edges = [placements.find_fullest(one) for one in (theirs, ours)]
             ratios.append(seconds[0] / seconds[1])
             before = "after some left" if some_leave else "as they came"
@@ -76,6 +76,14 @@ def measure_placements(stage: Stage, *, quick: bool) -> Iterator[Row]:
         yield Row(
             f"{stage.name}, {how}: geometric mean", "", f"{statistics.geometric_mean(ratios):.2f} × as fast"
         )
+
+
+def measure_both(stage: Stage, *both: Placements) -> list[float]:
+    """Mean seconds of an all-reduce for each, in turn and in turn the other way: what drifts hits both."""
+    found: list[list[float]] = [[], []]
+    for place in (0, 1, 1, 0):
+        found[place].append(statistics.mean(placements.run(stage, both[place]).values()))
+    return list(map(statistics.mean, found))
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -100,7 +108,8 @@ def main(words: Sequence[str] | None = None) -> int:
             for row in chain(changes, measure_placements(stage, quick=given.quick)):
                 print_row(row)
                 met = met and row.is_met is not False
-    print(f"\nNo step is lost in a resize, and no placement of ours is slower: {'met' if met else 'MISSED'}")
+    claim = f"No step is lost in a resize, and no placement of ours takes more than {SLOWEST} times as long"
+    print(f"\n{claim}: {'met' if met else 'MISSED'}")
     return 0 if met else 1
 
 

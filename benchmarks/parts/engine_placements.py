@@ -26,7 +26,7 @@ from gadget.policies.policy import ask
 from gadget.policies.registry import build_policy
 
 BYTES = 4_000_000
-WINDOW_SECONDS = 8.0
+WINDOW_SECONDS = 5.0
 # Rings reserve the largest of these parts of a link with which all jobs find room.
 _SHARES = (1, 2, 3, 4, 6, 8, 12, 16)
 _SIZES = (3, 8)  # most do not fit on one server

@@ -199,9 +199,10 @@ def _place_by_slurm(slurm: SlurmCluster, changes: Sequence[Change]) -> Placement
             ranks = dict(line.split() for line in out.read_text().splitlines() if line != "all")
             found[job] = [ranks[str(rank)] for rank in range(size)]
         else:
-            slurm.run("scancel", numbers.pop(job))
+            gone = numbers.pop(job)
+            slurm.run("scancel", gone)
             del found[job]
-            time.sleep(2)  # until Slurm has cleaned up
+            wait(lambda gone=gone: not slurm.run("squeue", "-h", "-j", gone).stdout.strip())
     slurm.run("scancel", *numbers.values())
     wait(lambda: set(slurm.states().values()) == {"idle"})
     return found

@@ -30,10 +30,8 @@ from gadget.backends.backend import (
     ServerWentAway,
 )
 from gadget.backends.local_ending import end_instance
-from gadget.backends.local_folder import LocalFolder, Record
 from gadget.backends.local_processes import Process, find_by_environment, read_boot, send
 from gadget.backends.local_ring import LocalRing
-from gadget.backends.local_seats import Seats, is_port_free
 from gadget.backends.local_shepherd import start_rank
 from gadget.backends.loopback import Loopback
 from gadget.backends.netns import (
@@ -44,13 +42,14 @@ from gadget.backends.netns import (
     why_no_tools,
 )
 from gadget.backends.ring_book import RingBook, deliver_all, why_not
+from gadget.backends.ring_folder import Record, RingFolder
+from gadget.backends.ring_seats import Seats, is_port_free
 from gadget.backends.worker_environment import build_worker_environment, why_it_cannot_start
 from gadget.errors import BadFile, BadOption
 from gadget.model.cluster import Cluster
 
 _TICK_SECONDS = 0.1
 _QUICK_TICK_SECONDS = 0.02
-_TRIM_SECONDS = 2.0
 # Removal gives up on processes that nothing ends.
 _CLOSE_SECONDS = 15.0
 # More namespaces than this are made only if they are asked for.
@@ -90,7 +89,7 @@ class LocalBackend:
         """After `open` what it really is: namespaces or loopback."""
         self._scale = scale
         self._environment = dict(os.environ if environment is None else environment)
-        self._folder = LocalFolder(folder)
+        self._folder = RingFolder(folder)
         self._boot = read_boot()
         self._book = self._open_book()
         self._away: set[str] = set()

@@ -3,9 +3,9 @@
 import signal
 from pathlib import Path
 
-from gadget.backends.local_folder import LocalFolder
 from gadget.backends.local_processes import find_by_environment, send
 from gadget.backends.netns import remove_namespaces, why_no_tools
+from gadget.backends.ring_folder import RingFolder
 
 
 def end_instance(instance: str) -> None:
@@ -18,7 +18,7 @@ def end_instance(instance: str) -> None:
 
 def clear_folder(path: Path) -> None:
     """End all that was ever started from this folder, by whatever service; BadOption if one runs."""
-    folder = LocalFolder(path)
+    folder = RingFolder(path)
     folder.open()
     try:
         for instance in folder.former_instances(""):

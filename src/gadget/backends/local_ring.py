@@ -6,7 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from gadget.backends.backend import RingMoved, RingPhase
-from gadget.backends.local_folder import LocalFolder, Record
 from gadget.backends.local_processes import (
     Process,
     bury,
@@ -17,6 +16,7 @@ from gadget.backends.local_processes import (
 )
 from gadget.backends.local_shepherd import find_end_time, read_exit, read_shepherd, read_worker
 from gadget.backends.ring_course import LOST, NEVER_RAN, RingCourse
+from gadget.backends.ring_folder import Record, RingFolder
 from gadget.errors import printable
 
 # A shepherd that does not follow its worker by then is stopped or stuck, and killed too.
@@ -31,7 +31,7 @@ Start = Callable[[int], Process]
 class LocalRing(RingCourse):
     """What is known of one ring. `step` brings it up to date and tells what has changed."""
 
-    def __init__(self, record: Record, folder: LocalFolder, start: Start | None = None) -> None:
+    def __init__(self, record: Record, folder: RingFolder, start: Start | None = None) -> None:
         super().__init__(record, folder)
         self._start = start
         self._path: Path = folder.ring(record.key)

@@ -216,11 +216,12 @@ class Mailbox:
                 if error.errno != errno.EADDRNOTAVAIL:
                     raise
                 # It is not this machine's: something before it, a Service of Kubernetes say, passes words on.
+                _log.warning("%s is not this machine's: workers are heard on all its addresses", host)
                 listener = socket.create_server(("", port), family=family)
             self._listeners.append(listener)
         except OSError as error:
             raise BadOption(
-                f"{host}:{port}: cannot be listened on ({error.strerror}). Choose another address or port."
+                f"{host}:{port}: cannot be listened on ({error.strerror}). Choose another with --report."
             ) from None
         return host, self._listeners[-1].getsockname()[1]
 

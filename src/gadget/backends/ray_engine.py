@@ -26,12 +26,12 @@ from gadget.backends.backend import (
     RingKey,
     ServerWentAway,
 )
-from gadget.backends.local_folder import LocalFolder
 from gadget.backends.ray_link import CONNECT_SECONDS, News, RayLink
 from gadget.backends.ray_rings import ROOM_SECONDS, RayRings, find_space
 from gadget.backends.ray_servers import SETTLED_SECONDS, RayServers
 from gadget.backends.ray_share import find_share, keep_share
 from gadget.backends.ring_book import deliver_all
+from gadget.backends.ring_folder import RingFolder
 from gadget.errors import BadFile, BadOption, Unreachable
 from gadget.model.cluster import Cluster
 
@@ -68,7 +68,7 @@ class RayBackend:
         self.instance = instance
         self._link, self._owns_link = link, not is_shared_link
         self._space = find_space(instance)
-        self._folder = LocalFolder(folder)
+        self._folder = RingFolder(folder)
         self._cluster = cluster
         self._servers = RayServers(cluster, known, only)
         self._rings = RayRings(link, self._folder, instance, self._servers, room_seconds=room_seconds)

@@ -80,7 +80,7 @@ class RayLink:
         if importlib.util.find_spec("ray") is None:
             raise MissingPackage(
                 "the Ray engine needs Ray, which is not installed. "
-                "Install it: pip install 'gadget-scheduler[ray]'"
+                "Install it: pip install 'gadget-scheduler[ray]', or in a checkout pip install -e '.[ray]'"
             )
         self._keeper = threading.Thread(target=self._keep, name="gadget-ray-link", daemon=True)
         self._keeper.start()
@@ -221,8 +221,8 @@ class RayLink:
         for answer in waiting:
             if not answer.done():
                 answer.set_exception(TimeoutError())
-        _log.warning("%s", why)
         if was_up:
+            _log.warning("%s", why)
             self._tell_all({"news": "away", "why": why})
 
     def _tell_all(self, news: News) -> None:

@@ -5,9 +5,9 @@ from contextlib import suppress
 from typing import Any
 
 from gadget.backends.backend import RingMoved, RingPhase
-from gadget.backends.local_folder import LocalFolder, Record, safe_name
 from gadget.backends.ray_link import RayLink
 from gadget.backends.ring_course import LOST, NEVER_RAN, RingCourse
+from gadget.backends.ring_folder import Record, RingFolder, safe_name
 from gadget.errors import BadFile, printable
 
 # An actor that has not ended its worker by then is ended itself, and its worker with it.
@@ -30,7 +30,7 @@ class RayRing(RingCourse):
     """
 
     def __init__(
-        self, record: Record, folder: LocalFolder, link: RayLink, space: str, start: Start | None = None
+        self, record: Record, folder: RingFolder, link: RayLink, space: str, start: Start | None = None
     ) -> None:
         super().__init__(record, folder)
         self._link, self._space, self._start = link, space, start

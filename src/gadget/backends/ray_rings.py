@@ -13,14 +13,14 @@ from gadget.backends.backend import (
     RingMoved,
     ServerWentAway,
 )
-from gadget.backends.local_folder import LocalFolder, Record
-from gadget.backends.local_seats import Seats, spread_port
 from gadget.backends.ray_cluster import sum_amounts
 from gadget.backends.ray_link import News, RayLink
 from gadget.backends.ray_ring import RayRing, Spec
 from gadget.backends.ray_servers import RayServers
 from gadget.backends.ray_spec import build_spec
 from gadget.backends.ring_book import RingBook, why_not
+from gadget.backends.ring_folder import Record, RingFolder
+from gadget.backends.ring_seats import Seats, spread_port
 
 ROOM_SECONDS = 10.0
 """A rank that Ray has certainly no room for may wait so long: others may be about to go."""
@@ -36,7 +36,7 @@ class RayRings(RingBook[RayRing]):
     """The rings, by key. What follows from news and orders is returned as reports."""
 
     def __init__(
-        self, link: RayLink, folder: LocalFolder, instance: str, servers: RayServers, *, room_seconds: float
+        self, link: RayLink, folder: RingFolder, instance: str, servers: RayServers, *, room_seconds: float
     ) -> None:
         super().__init__(folder, instance)
         self._link, self._servers = link, servers

@@ -1,16 +1,16 @@
 """What Ray is told of one rank: its node, its resources, and what its actor runs."""
 
 from gadget.backends.backend import Launch
-from gadget.backends.local_folder import LocalFolder, Record
 from gadget.backends.ray_cluster import Node, demand
 from gadget.backends.ray_ring import Spec
+from gadget.backends.ring_folder import Record, RingFolder
 from gadget.backends.worker_environment import build_worker_environment
 
 _MARKS = ("GADGET_INSTANCE", "GADGET_JOB", "GADGET_RING", "RANK")
 
 
 def build_spec(
-    order: Launch, record: Record, rank: int, *, node: Node, folder: LocalFolder, has_runtime_dir: bool
+    order: Launch, record: Record, rank: int, *, node: Node, folder: RingFolder, has_runtime_dir: bool
 ) -> Spec:
     """Everything that Ray is told of this rank; it runs on `node`."""
     program, key, seat = order.job.program, order.key, record.seats[rank]

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from gadget.backends.backend import Dismissal, Launch, Report, RingFound, RingKey, RingMoved, RingPhase
-from gadget.backends.local_folder import LocalFolder, Record
-from gadget.backends.local_seats import NoRoom, Seats
 from gadget.backends.ring_course import RingCourse
+from gadget.backends.ring_folder import Record, RingFolder
+from gadget.backends.ring_seats import NoRoom, Seats
 from gadget.backends.worker_environment import Seat
 from gadget.errors import BadFile
 
@@ -25,7 +25,7 @@ R = TypeVar("R", bound=RingCourse)
 class RingBook(Generic[R]):
     """Rings by key, and who sits where."""
 
-    def __init__(self, folder: LocalFolder, instance: str, *, boot: str = "") -> None:
+    def __init__(self, folder: RingFolder, instance: str, *, boot: str = "") -> None:
         self._folder, self._instance, self._boot = folder, instance, boot
         self._trim_at = 0.0
         self.rings: dict[RingKey, R] = {}
@@ -110,7 +110,7 @@ class RingBook(Generic[R]):
             if not why and write is not None:
                 write(record)
         except ValueError as error:
-            why = f"it cannot be started: {error}"
+            why = why or f"it cannot be started: {error}"
         except (OSError, BadFile) as error:
             why = why or f"it cannot be written down: {error}"
         if not why:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gadget.backends.backend import RingFound, RingKey, RingMoved, RingPhase
-from gadget.backends.local_folder import Ending, Leaving, LocalFolder, Record, read_tail
+from gadget.backends.ring_folder import Ending, Leaving, Record, RingFolder, read_tail
 from gadget.errors import BadFile, printable
 
 LEFT = 75
@@ -16,13 +16,14 @@ LEFT = 75
 LOST = -1
 """In place of an exit code: it is gone, and nobody knows how it ended."""
 NEVER_RAN = -2
+"""It did not begin."""
 _LONGEST_LINE = 200
 
 
 class RingCourse:
     """What is known of one ring, and written down of it."""
 
-    def __init__(self, record: Record, folder: LocalFolder) -> None:
+    def __init__(self, record: Record, folder: RingFolder) -> None:
         self.record = record
         self.phase = RingPhase.STARTING
         self.reason = ""

@@ -29,9 +29,9 @@ from gadget.backends.backend import (
     RingMoved,
     ServerWentAway,
 )
-from gadget.backends.local_folder import LocalFolder, Record
-from gadget.backends.local_seats import Seats, spread_port
 from gadget.backends.ring_book import RingBook, deliver_all, why_not
+from gadget.backends.ring_folder import Record, RingFolder
+from gadget.backends.ring_seats import Seats, spread_port
 from gadget.backends.slurm_answers import Refused, Standing
 from gadget.backends.slurm_commands import CommandMissing, Slurm
 from gadget.backends.slurm_hand import SlurmHand
@@ -45,7 +45,6 @@ from gadget.model.cluster import Cluster
 
 _TICK_SECONDS = 0.2
 _QUICK_POLL_SECONDS = 0.5
-_TRIM_SECONDS = 10.0
 _CLOSE_SECONDS = 60.0
 # Former services' rings are given so long at the start, and between two looks later.
 _FORMER_SECONDS = (30.0, 2.0)
@@ -84,7 +83,7 @@ class SlurmBackend:
         self._poll_seconds = poll_seconds
         self._pending_seconds = pending_seconds
         self._known = known
-        self._folder = LocalFolder(folder)
+        self._folder = RingFolder(folder)
         slurm = Slurm(os.environ if environment is None else environment)
         self._servers = Servers(
             slurm,
@@ -113,10 +112,13 @@ class SlurmBackend:
             try:
                 self._look(_FORMER_SECONDS[0])
             except (Refused, CommandMissing) as error:
-                raise BadOption(f"Slurm cannot be asked: {error}") from None
+                raise BadOption(
+                    f"Slurm cannot be asked: {error}. Run the service where Slurm's commands work, on a "
+                    "login node say, or set SLURM_CONF."
+                ) from None
             except EngineAway as error:
                 if self._known is None or not self._known.servers:
-                    raise BadOption(f"{error}. Start it, and then the service.") from None
+                    raise BadOption(f"{error}. Start slurmctld, and then the service.") from None
                 self._away, self._was_away_at_first = f"{error}", True
             self._make_seats()
             if not self._away:

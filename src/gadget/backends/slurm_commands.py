@@ -125,14 +125,17 @@ class Slurm:
             raise CommandMissing(
                 f"{command[0]} is not found. Run the service where Slurm's commands are on the PATH"
             ) from None
-        except subprocess.TimeoutExpired:
-            raise EngineAway(f"{command[0]} got no answer in {_SECONDS:g} s") from None
+        except subprocess.TimeoutExpired as error:
+            said = _tell(error.stderr or b"")
+            raise EngineAway(
+                f"{command[0]} got no answer in {_SECONDS:g} s" + (f" ({said})" if said else "")
+            ) from None
         except OSError as error:
             why = f"{command[0]} cannot be run: {error.strerror}"
             if error.errno == errno.E2BIG:
                 raise Refused(why) from None
             raise EngineAway(why) from None
-        said = printable(ended.stderr.decode(errors="replace").strip().replace("\n", "; ")[:_LONGEST])
+        said = _tell(ended.stderr)
         # Some say that nobody answered, and end with exit code 0.
         if any(words in said.lower() for words in _SILENCE) and (
             ended.returncode or not ended.stdout.strip()
@@ -141,3 +144,8 @@ class Slurm:
         if ended.returncode:
             raise Refused(said or f"{command[0]} ended with exit code {ended.returncode}")
         return ended.stdout.decode(errors="replace")
+
+
+def _tell(stderr: bytes) -> str:
+    """What a command complained of, in one line."""
+    return printable(stderr.decode(errors="replace").strip().replace("\n", "; ")[:_LONGEST])

@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 from gadget.backends.backend import EngineAway, RingMoved
-from gadget.backends.local_folder import LocalFolder
+from gadget.backends.ring_folder import RingFolder
 from gadget.backends.slurm_answers import Refused
 from gadget.backends.slurm_commands import Slurm
 from gadget.backends.slurm_options import SlurmOptions, says_whom_to_charge
@@ -36,7 +36,7 @@ class SlurmHand:
     """Does deeds, one after another; EngineAway if Slurm does not answer."""
 
     def __init__(
-        self, slurm: Slurm, queue: SlurmQueue, servers: Servers, folder: LocalFolder, options: SlurmOptions
+        self, slurm: Slurm, queue: SlurmQueue, servers: Servers, folder: RingFolder, options: SlurmOptions
     ) -> None:
         self._slurm, self._queue, self._servers = slurm, queue, servers
         self._folder, self._options = folder, options

@@ -107,13 +107,18 @@ def says_whom_to_charge(order: Launch) -> bool:
 
 def check_extra(words: Sequence[str]) -> None:
     """BadOption if one of these options of sbatch would break how rings are run."""
+    is_value = False
     for word in words:
         if word == ":":
             raise BadOption("--sbatch: the parts of a ring are made by the service. Leave : out.")
         name, letter = word.partition("=")[0][2:], word[1:2]
         is_long = word.startswith("--") and name != ""
         if not is_long and not re.match("-[A-Za-z]", word):
-            continue  # the value of the option before
+            if not is_value:
+                raise BadOption(f"--sbatch {word}: is no option, and sbatch would take it for a script.")
+            is_value = False
+            continue
+        is_value = "=" not in word
         for option, (short, here) in _ELSEWHERE.items():
             if (is_long and option.startswith(name)) or (not is_long and letter == short):
                 raise BadOption(f"--sbatch {word}: has an option of its own. Give {here} instead.")

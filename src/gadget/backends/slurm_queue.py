@@ -6,7 +6,7 @@ from contextlib import suppress
 from urllib.parse import unquote
 
 from gadget.backends.backend import EngineAway, RingKey
-from gadget.backends.local_folder import LocalFolder, safe_name
+from gadget.backends.ring_folder import RingFolder, safe_name
 from gadget.backends.slurm_answers import SlurmJob, Standing
 from gadget.backends.slurm_commands import Slurm
 from gadget.errors import BadFile
@@ -19,7 +19,7 @@ _LOOK_AGAIN_SECONDS = 0.2
 class SlurmQueue:
     """What Slurm has of this service; one thread looks, any may read."""
 
-    def __init__(self, slurm: Slurm, folder: LocalFolder, instance: str) -> None:
+    def __init__(self, slurm: Slurm, folder: RingFolder, instance: str) -> None:
         self._slurm, self._folder, self._instance = slurm, folder, instance
         self._jobs: dict[str, list[SlurmJob]] = {}
         self._formers: frozenset[str] = frozenset()

@@ -8,9 +8,9 @@ from enum import Enum
 from pathlib import Path
 
 from gadget.backends.backend import Launch, RingMoved, RingPhase
-from gadget.backends.local_folder import LocalFolder, Record
 from gadget.backends.local_shepherd import find_end_time, read_exit
 from gadget.backends.ring_course import LOST, NEVER_RAN, RingCourse, find_last_line
+from gadget.backends.ring_folder import Record, RingFolder
 from gadget.backends.slurm_answers import SlurmJob, Standing
 
 _AGAIN_SECONDS = 5.0
@@ -77,7 +77,7 @@ class Look:
 class SlurmRing(RingCourse):
     """What is known of one ring; `step` brings it up to date."""
 
-    def __init__(self, record: Record, folder: LocalFolder, order: Launch | None = None) -> None:
+    def __init__(self, record: Record, folder: RingFolder, order: Launch | None = None) -> None:
         super().__init__(record, folder)
         self._path = folder.ring(record.key)
         self._up: set[int] = set()

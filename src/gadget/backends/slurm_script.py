@@ -14,8 +14,8 @@ from pathlib import Path
 from shlex import quote
 
 from gadget.backends.backend import Launch
-from gadget.backends.local_folder import LocalFolder, Record
 from gadget.backends.local_shepherd import SHEPHERD, WORKER
+from gadget.backends.ring_folder import Record, RingFolder
 from gadget.backends.slurm_nodes import GIB
 from gadget.backends.slurm_options import SlurmOptions, find_warn_seconds
 from gadget.backends.worker_environment import build_worker_environment
@@ -105,7 +105,7 @@ def find_parts(workers: Sequence[str]) -> tuple[Part, ...]:
     return tuple(Part(tuple(servers), each) for each, servers in by_count.items())
 
 
-def build_sbatch(order: Launch, folder: LocalFolder, options: SlurmOptions, comment: str) -> list[str]:
+def build_sbatch(order: Launch, folder: RingFolder, options: SlurmOptions, comment: str) -> list[str]:
     """The words after `sbatch` for a ring."""
     path = folder.ring(order.key)
     program = order.job.program
@@ -170,7 +170,7 @@ def why_not_handed_in(order: Launch, options: SlurmOptions) -> str:
 
 
 def write_scripts(
-    order: Launch, record: Record, folder: LocalFolder, *, instance: str, interface: str
+    order: Launch, record: Record, folder: RingFolder, *, instance: str, interface: str
 ) -> None:
     """Write what the job of a ring runs."""
     path = folder.ring(order.key)
@@ -197,7 +197,7 @@ def write_scripts(
 def _write_rank(
     order: Launch,
     record: Record,
-    folder: LocalFolder,
+    folder: RingFolder,
     rank: int,
     place: int,
     *,

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from gadget.backends.backend import ClusterFound, Report, ServerCameBack, ServerWentAway
-from gadget.backends.local_folder import Record
+from gadget.backends.ring_folder import Record
 from gadget.backends.slurm_answers import Refused, SlurmSettings
 from gadget.backends.slurm_commands import Slurm
 from gadget.backends.slurm_nodes import SlurmNode, parse_nodes
@@ -93,13 +93,13 @@ class Servers:
         if not self._is_open:
             self._open()
         told = self._slurm.show_nodes()
-        nodes = {
-            node.name: node
-            for node in parse_nodes(told, counts_memory=self.settings.counts_memory)
-            if self.partition in node.partitions
-        }
+        found = parse_nodes(told, counts_memory=self.settings.counts_memory)
+        nodes = {node.name: node for node in found if self.partition in node.partitions}
         if not nodes:
-            raise Refused(f"partition {self.partition!r} has no nodes")
+            if self._nodes:
+                raise Refused(f"partition {self.partition!r} has no nodes any more")
+            known = sorted({name for node in found for name in node.partitions})
+            raise BadOption(f"--partition {self.partition}: has no nodes. Slurm has {', '.join(known)}.")
         is_first = not self._nodes
         self.has_other_nodes = _offers(nodes) != _offers(self._nodes)
         self._nodes = nodes

@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
@@ -13,6 +13,7 @@ import typer
 from gadget.backends.backend import Backend
 from gadget.backends.local import LocalBackend, Network
 from gadget.backends.still import StillBackend
+from gadget.cli.engine_memory import EngineMemory, keep_engine, recall_engine
 from gadget.cli.ray_engine import RaySaid, build_ray
 from gadget.cli.slurm_engine import SlurmSaid, build_slurm
 from gadget.errors import BadOption
@@ -38,12 +39,19 @@ class Engine(StrEnum):
 
 
 EngineOption = Annotated[
-    Engine,
-    typer.Option(help="Where rings run: on this machine, on a Ray cluster or on a Slurm cluster."),
+    Engine | None,
+    typer.Option(
+        help="Where rings run: on this machine, on a Ray cluster or on a Slurm cluster. Default: as at the "
+        "last start, or local.",
+        show_default=False,
+    ),
 ]
 AddressOption = Annotated[
     str | None,
-    typer.Option(help="Where the engine answers: HOST:PORT of a Ray head, ray://HOST:PORT, or auto."),
+    typer.Option(
+        help="Where the engine answers: HOST:PORT of a Ray head, ray://HOST:PORT, or auto. Default: as at "
+        "the last start, or auto."
+    ),
 ]
 ReportOption = Annotated[
     str | None,
@@ -56,7 +64,7 @@ SharedOption = Annotated[
     Path | None,
     typer.Option(
         help="Folder that this machine and all servers see under the same path, for checkpoints and logs. "
-        "Default: engine/ in the folder of the service."
+        "Default: as at the last start, or engine/ in the folder of the service."
     ),
 ]
 
@@ -94,16 +102,42 @@ def build_engine(choice: EngineChoice) -> Build:
     elif choice.network is not Network.AUTO:
         raise BadOption(f"--network: the network of {choice.engine} is what it is. Leave it out.")
     if choice.engine is not Engine.RAY and not choice.ray.is_empty:
-        raise BadOption("options of Ray are given, and the engine is another. Leave them out.")
+        raise BadOption(
+            f"--node-label and --runtime-env are options of Ray, and the engine is {choice.engine}. "
+            "Leave them out, or give --engine ray."
+        )
     if choice.engine is not Engine.SLURM and not choice.slurm.is_empty:
-        raise BadOption("options of Slurm are given, and the engine is another. Leave them out.")
+        raise BadOption(
+            f"options of Slurm (see gadget serve --help) are given, and the engine is {choice.engine}. "
+            "Leave them out, or give --engine slurm."
+        )
     if choice.engine is Engine.SLURM and choice.address is not None:
         raise BadOption("--address: Slurm is found by its own configuration ($SLURM_CONF). Leave it out.")
     build = _BUILDERS[choice.engine](choice)
-    if not choice.observe:
-        return build
-    # Under another name no ring is ours: nothing is adopted, and nothing is ended.
-    return lambda origin, instance: build(origin, f"{instance}-observer")
+    if choice.observe:
+        # Under another name no ring is ours: nothing is adopted, and nothing is ended.
+        return lambda origin, instance: build(origin, f"{instance}-observer")
+
+    def build_and_keep(origin: "Origin", instance: str) -> Backend:
+        shared = None if choice.shared is None else str(choice.folder)
+        said = EngineMemory(choice.engine, choice.address, shared)
+        keep_engine(choice.home, said, len(origin.state.active))
+        return build(origin, instance)
+
+    return build_and_keep
+
+
+def complete(choice: EngineChoice, engine: Engine | None) -> EngineChoice:
+    """The choice with the engine that was said, or else that of the last start and where that was."""
+    before = recall_engine(choice.home)
+    if before is None or (engine is not None and engine != before.engine):
+        return replace(choice, engine=engine or Engine.LOCAL)
+    return replace(
+        choice,
+        engine=Engine(before.engine),
+        address=before.address if choice.address is None else choice.address,
+        shared=Path(before.shared) if choice.shared is None and before.shared else choice.shared,
+    )
 
 
 def build_local(choice: EngineChoice) -> Build:
@@ -126,6 +160,8 @@ def find_mailbox(choice: EngineChoice, report: str | None) -> tuple[str, int] | 
         if report is not None:
             raise BadOption("--report: workers of the local engine report on a socket file. Leave it out.")
         return None
+    if choice.observe:
+        return None  # nobody is started who could report
     if report is None:
         return _find_own_address(choice.address), REPORT_PORT
     host, colon, port = report.rpartition(":")

@@ -1,5 +1,7 @@
 """--engine ray: what the operator says of a Ray cluster, and how its engine is built."""
 
+import re
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,7 @@ import typer
 from gadget.backends.backend import Backend
 from gadget.backends.ray_engine import RayBackend
 from gadget.backends.ray_link import RayLink
-from gadget.errors import BadFile, BadOption
+from gadget.errors import BadFile, BadOption, Unreachable
 from gadget.model.cluster import Cluster
 from gadget.model.yaml_text import YamlError, parse_yaml
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from gadget.live.origin import Origin
 
 DRIVER_LOG = "ray-driver.log"
+_LISTENING_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,15 @@ def build_ray(
     said: RaySaid, address: str | None, home: Path, folder: Path, cluster: Cluster | None
 ) -> Callable[["Origin", str], Backend]:
     """How the Ray engine is built: on the nodes that Ray has, linked as the cluster's file says."""
-    check_address(address or "auto")
+    check_address("auto" if address is None else address)
     labels = _parse_labels(said.node_label or ())
     runtime_env = {} if said.runtime_env is None else read_runtime_env(said.runtime_env)
 
     def build(origin: "Origin", instance: str) -> Backend:
         link = RayLink(address or "auto", runtime_env=runtime_env, log=home.absolute() / DRIVER_LOG)
         known = origin.state.cluster
+        if not known.servers and address not in (None, "auto"):
+            check_listening(address)
         return RayBackend(
             link,
             folder,
@@ -82,11 +87,24 @@ def check_address(address: str) -> None:
     if address == "auto":
         return
     host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not colon or not port.isdecimal() or int(port) > 65535 or "/" in host:
+    is_port = bool(colon) and port.isdecimal() and 0 < int(port) <= 65535
+    if not is_port or not re.fullmatch(r"[\w.:\[\]-]+", host) or host.startswith("-"):
         raise BadOption(
             f"--address {address}: is no address of a Ray head. Write HOST:6379 (the port of its head, not "
             "that of its dashboard), ray://HOST:10001 from a machine that is no node, or auto."
         )
+
+
+def check_listening(address: str) -> None:
+    """Before the first start: say at once that nobody listens there; Ray itself takes a minute for it."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_LISTENING_SECONDS).close()
+    except OSError as error:
+        raise Unreachable(
+            f"--address {address}: nobody answers there ({error.strerror or error}). "
+            "Give the address of a Ray head that runs."
+        ) from None
 
 
 def read_runtime_env(path: Path) -> Mapping[str, Any]:

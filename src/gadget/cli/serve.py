@@ -23,6 +23,7 @@ from gadget.cli.engines import (
     ReportOption,
     SharedOption,
     build_engine,
+    complete,
     find_mailbox,
     is_loopback,
 )
@@ -59,7 +60,7 @@ def serve(
             help="The servers: a file or a shape, as in gadget generate. Default: those of the last start."
         ),
     ] = None,
-    engine: EngineOption = Engine.LOCAL,
+    engine: EngineOption = None,
     address: AddressOption = None,
     report: ReportOption = None,
     shared: SharedOption = None,
@@ -111,8 +112,7 @@ def serve(
         seed=seed,
         mode=mode,
     )
-    choice = EngineChoice(
-        engine=engine,
+    said = EngineChoice(
         home=home or find_home(),
         cluster=None if cluster is None else read_cluster_option(cluster),
         network=network,
@@ -122,6 +122,7 @@ def serve(
         ray=ray,
         slurm=slurm,
     )
+    choice = complete(said, engine)
     place = Place(
         home=choice.home,
         host=host,
@@ -129,12 +130,16 @@ def serve(
         keep_rings=not stop_rings,
         mailbox=find_mailbox(choice, report),
     )
+    build = build_engine(choice)
+    if choice.engine is not Engine.LOCAL:
+        where = f" at {choice.address or 'auto'}" if choice.engine is Engine.RAY else ""
+        remarks().print(f"looking for {choice.engine.capitalize()}{where} …")
     if place.mailbox is not None and is_loopback(place.mailbox[0]):
         remarks().print(
             f"workers are told to report to {place.mailbox[0]}, where those on other machines reach nobody; "
             "--report names another address of this one"
         )
-    with running_service(place, settings, build_engine(choice)) as running:
+    with running_service(place, settings, build) as running:
         tell_running(running)
         wait_for_signal()
     remarks().print("stopped" if stop_rings else "stopped; rings go on, and the next start finds them")

@@ -1,8 +1,9 @@
 """--engine slurm: what the operator says of a Slurm cluster, and how its engine is built."""
 
 import logging
+import os
 import shlex
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -85,6 +86,9 @@ def build_slurm(said: SlurmSaid, folder: Path, cluster: Cluster | None) -> Calla
     except ValueError as error:
         raise BadOption(f"--sbatch {said.sbatch}: cannot be read ({error}). Mend its quotes.") from None
     check_extra(extra)
+    conf = os.environ.get("SLURM_CONF")
+    if conf and not Path(conf).exists():
+        raise BadOption(f"SLURM_CONF={conf}: there is no such file. Correct the variable, or unset it.")
     if cluster is not None and said.gbps:
         raise BadOption("--gbps: --cluster has the bandwidths. Leave one of them out.")
     options = SlurmOptions(said.partition, said.account, said.qos, said.ring_time, extra)
@@ -124,7 +128,7 @@ class Graft:
         missing = names - servers.keys()
         if missing == names:
             raise BadOption(
-                f"--cluster: Slurm has none of its servers (it has {', '.join(sorted(servers)[:5])} …). "
+                f"--cluster: Slurm has none of its servers (it has {_list(sorted(servers))}). "
                 "Name servers as Slurm names its nodes."
             )
         self._warn(missing, "Slurm does not have them in this partition")
@@ -141,3 +145,8 @@ class Graft:
             self._told.update(fresh)
             shown = ", ".join(fresh[:5]) + (" …" if len(fresh) > 5 else "")
             _log.warning("--cluster: %d servers are left out (%s): %s", len(fresh), shown, why)
+
+
+def _list(names: Sequence[str]) -> str:
+    """The first few."""
+    return ", ".join(names[:5]) + (" …" if len(names) > 5 else "")

@@ -359,7 +359,7 @@ def test_a_folder_is_cleared_of_all_that_was_started_from_it(tmp_path: Path) -> 
 
 
 def test_a_log_beyond_all_measure_keeps_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gadget.backends.local_folder.MOST_KEPT_BYTES", 100_000)
+    monkeypatch.setattr("gadget.backends.ring_folder.MOST_KEPT_BYTES", 100_000)
     life = Life(tmp_path / "engine")
     engine = life.open()
     flood = "i=0; while [ $i -lt 40000 ]; do i=$((i + 1)); echo line $i; done"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gadget.backends.local_folder import LocalFolder
+from gadget.backends.ring_folder import RingFolder
 from gadget.backends.slurm_hand import is_no_fault
 from gadget.backends.slurm_options import (
     SlurmOptions,
@@ -101,7 +101,7 @@ def test_servers_that_only_slurm_or_only_the_file_has_are_left_out_and_told_once
 def test_what_a_ring_says_comes_after_what_an_operator_says(tmp_path: Path) -> None:
     options = SlurmOptions("main", "lab", "", "", ("--comment=mine", "--requeue"))
     order = build_launch("a", 1, ["s0", "s0", "s1"], TELL)
-    words = build_sbatch(order, LocalFolder(tmp_path), options, "gadget:i:a@1")
+    words = build_sbatch(order, RingFolder(tmp_path), options, "gadget:i:a@1")
     parts = " ".join(words).split(" : ")
     assert len(parts) == 2
     for part in parts:
@@ -169,5 +169,5 @@ def test_the_warning_leaves_time_for_the_grace_and_a_limit_that_does_not_is_refu
     assert "--ring-time" in why_not_handed_in(order, SlurmOptions(time="2"))
     assert why_not_handed_in(order, SlurmOptions(time="3")) == ""
     assert f"USR1@{find_warn_seconds(30)}" in " ".join(
-        build_sbatch(order, LocalFolder(Path()), SlurmOptions(), "gadget:i:a@1")
+        build_sbatch(order, RingFolder(Path()), SlurmOptions(), "gadget:i:a@1")
     )

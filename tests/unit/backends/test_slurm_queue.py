@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from gadget.backends.backend import EngineAway, RingKey
-from gadget.backends.local_folder import LocalFolder
+from gadget.backends.ring_folder import RingFolder
 from gadget.backends.slurm_answers import SlurmJob
 from gadget.backends.slurm_commands import Slurm
 from gadget.backends.slurm_queue import SlurmQueue
@@ -37,7 +37,7 @@ def job(number: int, name: str = "i:a@1", state: str = "RUNNING", lead: int = 0)
 
 
 def build(folder: Path, *jobs: SlurmJob) -> tuple[SlurmQueue, FakeSlurm]:
-    home, slurm = LocalFolder(folder), FakeSlurm(list(jobs))
+    home, slurm = RingFolder(folder), FakeSlurm(list(jobs))
     home.open()
     return SlurmQueue(cast(Slurm, slurm), home, "i"), slurm
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gadget.backends.backend import RingMoved, RingPhase
-from gadget.backends.local_folder import LocalFolder, Record
+from gadget.backends.ring_folder import Record, RingFolder
 from gadget.backends.slurm_answers import SlurmJob
 from gadget.backends.slurm_ring import Deed, Look, SlurmRing
 from gadget.backends.worker_environment import Seat
@@ -21,7 +21,7 @@ class Course:
 
     def __init__(self, folder: Path, *, is_adopted: bool = False) -> None:
         self.order = build_launch("job", 1, ["s0", "s1"], OBEY)
-        home = LocalFolder(folder)
+        home = RingFolder(folder)
         home.open()
         record = Record(
             instance="i",

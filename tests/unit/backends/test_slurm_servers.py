@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, cast
 
 from gadget.backends.backend import ClusterFound, ServerCameBack, ServerWentAway
-from gadget.backends.local_folder import Record
+from gadget.backends.ring_folder import Record
 from gadget.backends.slurm_answers import SlurmSettings
 from gadget.backends.slurm_commands import Slurm
 from gadget.backends.slurm_servers import Servers

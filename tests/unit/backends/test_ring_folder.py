@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gadget.backends.backend import RingKey
-from gadget.backends.local_folder import MOST_LOG_BYTES, LocalFolder, Record, read_tail, safe_name
+from gadget.backends.ring_folder import MOST_LOG_BYTES, Record, RingFolder, read_tail, safe_name
 from gadget.backends.worker_environment import Seat
 from gadget.errors import BadFile, BadOption
 
@@ -45,7 +45,7 @@ def test_different_jobs_have_different_names(one: str, other: str) -> None:
 
 
 def test_a_ring_is_written_down_and_read_again(tmp_path: Path) -> None:
-    folder = LocalFolder(tmp_path)
+    folder = RingFolder(tmp_path)
     folder.open()
     folder.prepare(RECORD)
     assert list(folder.records("x")) == [RECORD]
@@ -58,7 +58,7 @@ def test_a_ring_is_written_down_and_read_again(tmp_path: Path) -> None:
 
 
 def test_a_record_cut_at_any_byte_never_began(tmp_path: Path) -> None:
-    folder = LocalFolder(tmp_path)
+    folder = RingFolder(tmp_path)
     folder.open()
     folder.prepare(RECORD)
     whole = (folder.ring(RECORD.key) / "record.json").read_bytes()
@@ -71,7 +71,7 @@ def test_a_record_cut_at_any_byte_never_began(tmp_path: Path) -> None:
 
 
 def test_fences_are_of_one_job_and_one_instance(tmp_path: Path) -> None:
-    folder = LocalFolder(tmp_path)
+    folder = RingFolder(tmp_path)
     folder.open()
     assert folder.fence("a", "x") == -1
     folder.raise_fence(RingKey("a", 5), "x")
@@ -80,7 +80,7 @@ def test_fences_are_of_one_job_and_one_instance(tmp_path: Path) -> None:
 
 
 def test_two_services_cannot_use_one_folder(tmp_path: Path) -> None:
-    first, second = LocalFolder(tmp_path), LocalFolder(tmp_path)
+    first, second = RingFolder(tmp_path), RingFolder(tmp_path)
     first.open()
     with pytest.raises(BadOption, match="another service"):
         second.open()
@@ -92,7 +92,7 @@ def test_two_services_cannot_use_one_folder(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(BadFile, match="Choose another folder"):
-        LocalFolder(tmp_path / "file" / "below").open()
+        RingFolder(tmp_path / "file" / "below").open()
 
 
 @given(

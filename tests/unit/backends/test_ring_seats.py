@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gadget.backends.local_seats import NoRoom, Seats
+from gadget.backends.ring_seats import NoRoom, Seats
 from gadget.model.cluster import Cluster, Server
 from gadget.model.resources import Resources
 

@@ -1,4 +1,4 @@
-"""What the local engine keeps on disk, so that a later life of the service finds every ring again.
+"""What an engine keeps on disk, so that a later life of the service finds every ring again.
 
 rings/JOB@NUMBER/   record.json (before the first worker starts), the shepherds' files, over.json
 fences/JOB          the largest number that was launched
@@ -75,7 +75,7 @@ class Leaving(msgspec.Struct, frozen=True):
     reason: str
 
 
-class LocalFolder:
+class RingFolder:
     """The folder of one service."""
 
     def __init__(self, path: Path) -> None:
