@@ -67,17 +67,12 @@ def decide(text: str, snapshot: Snapshot, seed: int = 0) -> Decision:
 @policy
 @settings(max_examples=100, deadline=None)
 @given(snapshot=snapshots())
-def test_what_leaves_a_policy_is_feasible_and_its_claims_are_true(text: str, snapshot: Snapshot) -> None:
+def test_decisions_are_feasible_claim_what_is_true_and_give_every_job_a_ring_or_a_reason(
+    text: str, snapshot: Snapshot
+) -> None:
     decision = decide(text, snapshot)
     assert find_violations(snapshot, decision.allocation) == []
     assert find_false_claims(snapshot, decision) == []
-
-
-@policy
-@settings(max_examples=50, deadline=None)
-@given(snapshot=snapshots())
-def test_every_job_has_a_ring_or_a_reason_and_not_both(text: str, snapshot: Snapshot) -> None:
-    decision = decide(text, snapshot)
     served = [ring.job for ring in decision.allocation.rings]
     waiting = [one.job for one in decision.waiting]
     assert sorted(served + waiting) == sorted(active.job.name for active in snapshot.jobs)
