@@ -40,7 +40,9 @@ _WORDS: Mapping[str, Callable[[dict[str, Any]], str]] = {
     "jobs-arrived": lambda e: _tell_arrival(e["jobs"]),
     "job-left": lambda e: f"{e['job']} was cancelled",
     "job-finished": lambda e: f"{e['job']} finished, {e['work']:.6g} work done",
-    "ring-failed": lambda e: f"the ring of {e['job']} broke: {e['reason'].rstrip('.')}; back to {e['work']:.6g} work",
+    "ring-failed": lambda e: (
+        f"the ring of {e['job']} broke: {e['reason'].rstrip('.')}; back to {e['work']:.6g} work"
+    ),
     "work-lost": lambda e: f"{e['job']} lost work: {e['reason'].rstrip('.')}; back to {e['work']:.6g}",
     "speed-measured": lambda e: f"the speed of {e['job']} was measured",
     "slot-decided": lambda e: _tell_decision(e["decision"]),
