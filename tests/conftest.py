@@ -25,6 +25,7 @@ _IS_CI = os.environ.get("CI") == "true"
 settings.load_profile("ci" if _IS_CI else "usual")
 
 _ENGINE = re.compile(r"/test_(ray|slurm)(?:_\w+)?\.py|^tests/contract/.*\[(ray|slurm)\b")
+_COMPUTES = re.compile(r"tests/(properties/|contract/test_policies)")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -39,11 +40,14 @@ def pytest_runtest_makereport(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of a real Ray or Slurm are marked, and come first: they take longest."""
+    """Tests of a real Ray or Slurm are marked, and come first: they take longest.
+
+    They mostly wait, so beside them run those that compute; the others, which wait too, come last.
+    """
     for item in items:
         if find_engine(item.nodeid):
             item.add_marker(pytest.mark.engines)
-    items.sort(key=lambda item: not find_engine(item.nodeid))
+    items.sort(key=lambda item: 0 if find_engine(item.nodeid) else 1 if _COMPUTES.match(item.nodeid) else 2)
 
 
 class _EngineScheduling(LoadScopeScheduling):
