@@ -189,6 +189,14 @@ def test_a_training_goes_on_at_sizes_two_three_and_one_with_the_same_losses(
     assert read_losses(losses) == pytest.approx(read_losses(tmp_path / "alone"), rel=1e-9, abs=0)
 
 
+def test_ranks_on_one_server_may_end_one_after_another(bench: Bench) -> None:
+    engine = bench.open()
+    order = build_launch("job", 1, ["s0", "s0", "s0"], '[ "$RANK" = 0 ] || sleep 1.$RANK')
+    engine.backend.launch(order)
+    end = engine.wait_until_over(order.key)
+    assert end.phase is RingPhase.FINISHED, end
+
+
 def test_one_broken_rank_breaks_the_ring_and_leaves_no_process(bench: Bench) -> None:
     engine = bench.open()
     script = 'if [ $RANK = 1 ]; then echo "no such layer" >&2; exit 3; fi; sleep 600 & sleep 600'

@@ -47,8 +47,9 @@ _FIND_RANK = """while read -r _gadget_node _gadget_place _gadget_found; do
 done <{folder}/ranks
 [ -n "$_gadget_rank" ] || {{ echo "no rank is for place $SLURM_LOCALID on $SLURMD_NODENAME" >&2; exit 1; }}
 """
+# Slurm puts all tasks of a node into one process group; a rank that sweeps its own must not meet the others.
 _LAUNCH = """[ ! -e {folder}/leaving.json ] || exit 0
-exec sh {folder}/"$_gadget_rank".sh
+exec setsid --wait sh {folder}/"$_gadget_rank".sh
 """
 # The worker alone is asked, not what it has started; and once. It may be about to start.
 _ASK = """tries=0
@@ -61,7 +62,7 @@ if [ ! -e "$base.asked" ] && [ ! -e "$base.exit" ]; then
 fi
 exit 0
 """
-# Not every Slurm finds processes whose parent is gone, so what is in the group that Slurm has made for a task
+# Not every Slurm finds processes whose parent is gone, so what is in the group that was made for a rank
 # goes by our own hand, at its end or when a ring is broken off; but for the script that leads it.
 # All are stopped before the first is killed: none is to tell of another's death.
 _SWEEP = """for signal in STOP KILL; do
