@@ -47,9 +47,8 @@ _FIND_RANK = """while read -r _gadget_node _gadget_place _gadget_found; do
 done <{folder}/ranks
 [ -n "$_gadget_rank" ] || {{ echo "no rank is for place $SLURM_LOCALID on $SLURMD_NODENAME" >&2; exit 1; }}
 """
-# Slurm puts all tasks of a node into one process group; a rank that sweeps its own must not meet the others.
 _LAUNCH = """[ ! -e {folder}/leaving.json ] || exit 0
-exec setsid --wait sh {folder}/"$_gadget_rank".sh
+exec sh {folder}/"$_gadget_rank".sh
 """
 # The worker alone is asked, not what it has started; and once. It may be about to start.
 _ASK = """tries=0
@@ -62,7 +61,7 @@ if [ ! -e "$base.asked" ] && [ ! -e "$base.exit" ]; then
 fi
 exit 0
 """
-# Not every Slurm finds processes whose parent is gone, so what is in the group that was made for a rank
+# Not every Slurm finds processes whose parent is gone, so what is in the group that Slurm has made for a task
 # goes by our own hand, at its end or when a ring is broken off; but for the script that leads it.
 # All are stopped before the first is killed: none is to tell of another's death.
 _SWEEP = """for signal in STOP KILL; do
@@ -86,6 +85,10 @@ cd {working_dir} 2>/dev/null || \
 {search}{check}{devices}trap : TERM INT HUP QUIT USR1 USR2
 exec 3>&2 2>/dev/null
 ( exec env {env} sh -c {shepherd} gadget-shepherd {base} {worker} {command} ) 2>&3 3>&-
+# All tasks of a node are in one group, that of the first: nothing is swept before all of them have ended.
+while read -r node place rank; do
+  [ "$node" != "$SLURMD_NODENAME" ] || [ -e {folder}/"$rank".exit ] || exit 0
+done <{folder}/ranks
 group=$$
 """
 
@@ -241,6 +244,7 @@ def _write_rank(
     text = _RANK.format(
         log=quote(str(folder.log(key, rank))),
         base=quote(str(folder.ring(key) / str(rank))),
+        folder=quote(str(folder.ring(key))),
         working_dir=quote(working_dir),
         no_folder=quote(
             f"run.working_dir {working_dir!r} is no folder that can be entered here. Correct the path."
