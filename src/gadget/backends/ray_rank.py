@@ -152,7 +152,7 @@ class Rank:
 
     def _environment(self) -> dict[str, str]:
         """The actor's, runtime environment included; then the contract's. GPUs are those that Ray gave."""
-        import ray  # noqa: PLC0415
+        import ray  # noqa: PLC0415 - there on nodes; the service itself does without
 
         env = {name: value for name, value in os.environ.items() if not name.startswith("GADGET_")}
         env |= self._spec["env"]

@@ -4,6 +4,7 @@ Each engine looks at ranks and acts on them in its own way; what the exit codes 
 """
 
 import signal
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,7 +21,7 @@ NEVER_RAN = -2
 _LONGEST_LINE = 200
 
 
-class RingCourse:
+class RingCourse(ABC):
     """What is known of one ring, and written down of it."""
 
     def __init__(self, record: Record, folder: RingFolder) -> None:
@@ -89,12 +90,13 @@ class RingCourse:
 
     # What an engine knows of a rank.
 
+    @abstractmethod
     def _has_run(self, rank: int) -> bool:
-        raise NotImplementedError
+        """True when its worker was started."""
 
+    @abstractmethod
     def _ended_at(self, rank: int) -> float:
         """When the rank ended, to tell who broke first; late if nobody knows."""
-        raise NotImplementedError
 
     # What follows from it.
 

@@ -258,7 +258,7 @@ class SlurmRing(RingCourse):
     def _look_at_files(self) -> None:
         # To open a folder is what makes a network file system look anew.
         try:
-            names = set(os.listdir(self._path))  # noqa: PTH208
+            names = set(os.listdir(self._path))  # noqa: PTH208 - names are all that is asked for
         except OSError:
             return
         if not self._began_as and "number" in names:

@@ -210,6 +210,7 @@ def test_the_watch_survives_news_that_it_cannot_take(tmp_path: Path) -> None:
         gone[0]["alive"] = False
         line.put({"news": "nodes", "nodes": gone})
         engine.wait(lambda: has(engine, ServerWentAway))
+        assert not has(engine, EngineWentAway)
 
 
 @pytest.mark.parametrize("error", [EngineAway("it fell silent"), RuntimeError("Ray says no")])
